@@ -17,9 +17,13 @@ use std::{
 };
 
 use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
-use command::{Exit, UsageError, environment::Environment, exit};
+use command::{
+    Exit, UsageError, dumpable,
+    environment::{self, Environment},
+    exit,
+};
 
-use crate::plugins;
+use crate::{plugins, programs};
 
 /// A download service.
 #[derive(Debug, Parser)]
@@ -75,11 +79,22 @@ enum Command {
 }
 
 /// Executes the command line (with the executable's name first). The only place where a process of Svc ends with an
-/// [`Exit`]; the exception is the plugin compiler, whose parent interprets its code.
+/// [`Exit`]; the exceptions are the plugin compiler, the unpacker and supervisors of tools, whose parents know their codes.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = normalized(arguments);
+    // Before anything else: it enters namespaces, which needs a process with one thread and access to its own `/proc`.
+    if arguments.get(1).is_some_and(|command| command == programs::RUN_TOOL) {
+        return tools::supervisor_main(arguments.split_off(2));
+    }
+    // Every command may hold a secret: a key, a login, cookies.
+    if environment::variable(environment::DEBUGGABLE).is_none() {
+        dumpable::forbid();
+    }
     if arguments.get(1).is_some_and(|command| command == plugins::COMPILE) {
         return plugin_wasm::compile_child_main();
+    }
+    if arguments.get(1).is_some_and(|command| command == programs::UNPACK) {
+        return post::unpack_child_main();
     }
     if arguments.get(1).is_some_and(|command| command == aria2c::NAME) {
         return aria2c::main(arguments.split_off(2), &Environment::read());

@@ -14,7 +14,7 @@ use service::Service;
 use transfer::{Failure, Transport};
 use transfer_http::HttpTransport;
 
-use crate::plugins;
+use crate::{plugins, programs};
 
 /// How long clients may take to receive their last responses at shutdown.
 const ANSWER_GRACE: Duration = Duration::from_millis(500);
@@ -49,7 +49,7 @@ pub struct Builder {
     system_proxy: SystemProxy,
     http: transfer_http::Config,
     transports: Vec<Arc<dyn Transport>>,
-    plugin_compiler: Option<PathBuf>,
+    svc: Option<PathBuf>,
 }
 
 /// Why a [`Host`] cannot start.
@@ -113,11 +113,12 @@ impl Builder {
         self
     }
 
-    /// Enables plugins. Their code is compiled by child processes of the `svc` executable at this path, so that a bug
-    /// in the compiler cannot affect the program.
+    /// Enables plugins, unpacking, and programs of the user such as `ffmpeg`. The code of plugins is compiled, archives
+    /// are unpacked, and programs are supervised by child processes of the `svc` executable at this path, so that a bug
+    /// in the compiler or in the reader of an archive cannot affect the program.
     #[must_use]
     pub fn plugins(mut self, svc: impl Into<PathBuf>) -> Self {
-        self.plugin_compiler = Some(svc.into());
+        self.svc = Some(svc.into());
         self
     }
 
@@ -128,9 +129,14 @@ impl Builder {
         let mut config = daemon::Config::new(&self.data_dir, &self.save_dir);
         config.engine.system_proxy = self.system_proxy;
         config.market = plugins::market();
-        config.plugins = self.plugin_compiler.map(|svc| {
+        config.tools = self
+            .svc
+            .clone()
+            .map(|svc| programs::launcher(svc, programs::USUAL_PATH));
+        config.unpacker = self.svc.clone().map(programs::unpacker);
+        config.plugins = self.svc.map(|svc| {
             let cache_folder = command::directories::compiled_plugins(&self.data_dir);
-            let sandbox = plugins::sandbox_with(cache_folder, svc, self.language.as_deref());
+            let sandbox = plugins::sandbox(cache_folder, svc, self.language.as_deref());
             Arc::new(sandbox) as Arc<dyn plugin_host::runtime::Runtime>
         });
         // Before the daemon is started, so that nothing needs cleanup if it fails.
@@ -162,7 +168,7 @@ impl Host {
             system_proxy: SystemProxy::default(),
             http: transfer_http::Config::default(),
             transports: Vec::new(),
-            plugin_compiler: None,
+            svc: None,
         }
     }
 

@@ -9,11 +9,12 @@
 //! # Layers
 //! - `executable`: the command line of `svc`, see [`executable::main`]
 //! - `host`: a whole service in the process of a program that embeds it
-//! - `plugins`
+//! - `plugins`, `programs`: how plugins and programs of the user are run
 
 pub mod executable;
 mod host;
 mod plugins;
+mod programs;
 
 pub use agent;
 pub use daemon;

@@ -5,7 +5,6 @@ mod internet;
 
 use std::{path::PathBuf, sync::Arc};
 
-use anyhow::Context as _;
 use plugin_wasm::{CompilerCommand, InternetConfig, LazyConfig, LazyRuntime};
 
 pub(crate) use self::internet::{Internet, proxies};
@@ -16,15 +15,9 @@ pub(crate) const COMPILE: &str = "compile-plugin";
 /// The default language of plugins.
 const LANGUAGE: &str = "en";
 
-/// The lazily started sandbox, which caches compiled code in `cache_folder`. Its compiler is a child process of this
-/// executable.
-pub(crate) fn sandbox(cache_folder: PathBuf, language: Option<&str>) -> anyhow::Result<LazyRuntime> {
-    let program = std::env::current_exe().context("cannot find this executable")?;
-    Ok(sandbox_with(cache_folder, program, language))
-}
-
-/// Like [`sandbox`], with the `svc` executable at `program` as the compiler.
-pub(crate) fn sandbox_with(cache_folder: PathBuf, program: PathBuf, language: Option<&str>) -> LazyRuntime {
+/// The lazily started sandbox, which caches compiled code in `cache_folder`. Its compiler is a process of the `svc`
+/// executable at `program`.
+pub(crate) fn sandbox(cache_folder: PathBuf, program: PathBuf, language: Option<&str>) -> LazyRuntime {
     LazyRuntime::new(LazyConfig {
         cache_folder,
         compiler: CompilerCommand {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use command::{
-    Exit, descriptors, directories, environment::Environment, log, memory, netrc, print_bytes, runtime,
+    Exit, descriptors, directories,
+    environment::{self, Environment},
+    log, memory, netrc, print_bytes, runtime,
     stop::StopRequests,
 };
 use daemon::{Config, Daemon, LearnedLimits, Logs, StartError};
@@ -13,7 +15,7 @@ use transfer::Netrc;
 use transfer_http::HttpTransport;
 
 use super::process::{GRACE, HostArgs, Places};
-use crate::plugins;
+use crate::{plugins, programs};
 
 /// Which daemon.
 #[derive(Debug, clap::Args)]
@@ -44,7 +46,11 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     config.engine.system_proxy = environment.system_proxy.clone();
     config.engine.netrc = netrc().map(Arc::new);
     let cache_folder = directories::compiled_plugins(&places.data);
-    let sandbox = plugins::sandbox(cache_folder, environment.language.as_deref())?;
+    let svc = std::env::current_exe().context("cannot find this executable")?;
+    let path = environment::variable("PATH").unwrap_or_else(|| programs::USUAL_PATH.to_owned());
+    config.tools = Some(programs::launcher(svc.clone(), path));
+    config.unpacker = Some(programs::unpacker(svc.clone()));
+    let sandbox = plugins::sandbox(cache_folder, svc, environment.language.as_deref());
     config.plugins = Some(Arc::new(sandbox));
     config.market = plugins::market();
     let transport = HttpTransport::new(transfer_http::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
@@ -94,12 +100,13 @@ impl LearnedLimits for Learned {
 pub(super) fn exit(error: &StartError) -> Exit {
     match error {
         StartError::Listen { .. } => Exit::Network,
-        StartError::Engine(_) | StartError::Rss(_) | StartError::Ended(_) => Exit::Internal,
+        StartError::Engine(_) | StartError::Rss(_) | StartError::Post(_) | StartError::Ended(_) => Exit::Internal,
         StartError::DataDir(_)
         | StartError::Vault(_)
         | StartError::Store(_)
         | StartError::Rows(_)
         | StartError::Plugins(_)
+        | StartError::Webhooks(_)
         | StartError::Endpoint(_) => Exit::CannotCreate,
     }
 }

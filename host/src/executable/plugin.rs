@@ -1,5 +1,6 @@
 //! `svc plugin`: plugins of a service, and tools for plugin authors.
 
+use anyhow::Context as _;
 use author::Facilities;
 use command::{Exit, environment::Environment};
 use plugin_host::market::Origins as _;
@@ -11,6 +12,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   svc plugin consent site@author
   svc plugin consent site@author DIGEST
   svc plugin settings site@author quality=hd
+  svc plugin login site@author                     if its site has accounts; see: svc plugin login --help
   svc plugin rollback site@author                  the version before, if the new one does not work
 
 A plugin is named as \"svc plugin list\" shows it.
@@ -45,7 +47,10 @@ pub(super) fn with_facilities<T>(environment: &Environment, act: impl FnOnce(Fac
     let proxies = proxies(&environment.system_proxy);
     act(Facilities {
         environment,
-        sandbox: &|cache_folder| plugins::sandbox(cache_folder, environment.language.as_deref()),
+        sandbox: &|cache_folder| {
+            let svc = std::env::current_exe().context("cannot find this executable")?;
+            Ok(plugins::sandbox(cache_folder, svc, environment.language.as_deref()))
+        },
         origins: &|url| Internet.at(url, &proxies),
     })
 }

@@ -17,11 +17,13 @@ pub(super) const BUNDLED: &[Bundled] = bundled![
     "dataset-repo" "0.1.0",
     "directory-watch" "0.1.0",
     "hls" "0.1.0",
+    "http-form-login" "0.1.0",
     "metalink" "0.1.0",
     "open-directory" "0.1.0",
     "release-assets" "0.1.0",
     "release-feed" "0.1.0",
     "torznab" "0.1.0",
+    "yt-dlp" "0.1.0",
 ];
 
 #[cfg(test)]
