@@ -6,13 +6,20 @@ use std::{
     process::Command,
 };
 
-use crate::service::KEY;
+use crate::{service::KEY, svc::Svc};
 
 /// Runs a Python script below `tests/` with its arguments; fails with what it said if it fails. The access key is in its
 /// environment.
 #[track_caller]
 pub fn run(script: &str, arguments: &[&str]) -> String {
     run_with("python", script, arguments)
+}
+
+/// A Python script below `tests/` that needs no library, to be run while the test does something else. The access key is in
+/// its environment.
+pub fn client(script: &str) -> Svc {
+    let svc = Svc::of("/usr/bin/env").arg("python3").arg(path(script));
+    svc.env("SVC_TOKEN", KEY).env("PATH", "/usr/local/bin:/usr/bin:/bin")
 }
 
 /// Runs a JavaScript module below `tests/` in the same way.

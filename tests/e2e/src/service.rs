@@ -255,6 +255,11 @@ impl Service {
         self.running.finish()
     }
 
+    /// Crashes the agent as a defect does, and gives whether it left a core dump.
+    pub fn crash(self, signal: Signal) -> bool {
+        self.running.crash(signal)
+    }
+
     /// Kills the agent and nothing else.
     pub fn kill(self) {
         self.running.kill();

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::process::ExitStatusExt as _,
     path::Path,
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -65,7 +66,12 @@ impl Svc {
 
     /// `svc` and nothing else.
     pub fn new() -> Self {
-        let mut command = Command::new(binary::path());
+        Self::of(binary::path())
+    }
+
+    /// Another program, run in the same way.
+    pub(crate) fn of(program: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(program);
         // A test's outcome must not depend on the machine's proxies or locale.
         command
             .env_clear()
@@ -139,6 +145,15 @@ impl Svc {
         let mut command = Command::new("/bin/sh");
         let script = format!("ulimit -Sn {soft} && ulimit -Hn {hard} && exec \"$@\"");
         command.args(["-c", &script, "sh"]);
+        self.started_by(command)
+    }
+
+    /// Starts it in this directory, with core dumps allowed.
+    #[must_use]
+    pub fn with_core_dumps(self, directory: &Path) -> Self {
+        let mut command = Command::new("/bin/sh");
+        let script = "ulimit -c unlimited && cd \"$0\" && exec \"$@\"";
+        command.args(["-c", script]).arg(directory);
         self.started_by(command)
     }
 
@@ -249,6 +264,22 @@ impl Running {
     pub fn kill(mut self) {
         self.child.kill().expect("a child can be killed");
         self.child.wait().expect("a child can be waited for");
+    }
+
+    /// Sends a signal of those that a defect causes until it ends, and gives whether it left a core dump. Does not wait for
+    /// processes that it started.
+    pub fn crash(mut self, signal: Signal) -> bool {
+        let pid = self.pid();
+        let mut ended = None;
+        // The first SIGSEGV is the standard library's, which looks for the end of a stack and sees none.
+        crate::service::wait_until("it crashes", || {
+            crate::service::signal(pid, signal);
+            ended = self.child.try_wait().expect("a child can be waited for");
+            ended.is_some()
+        });
+        let ended = ended.expect("it has ended");
+        assert_eq!(ended.signal(), Some(signal.as_raw()), "{ended}");
+        ended.core_dumped()
     }
 
     /// Presses Ctrl-C.

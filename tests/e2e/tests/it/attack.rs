@@ -4,11 +4,13 @@
 mod addresses;
 mod crowd;
 mod dev_plugins;
+mod dumps;
 mod harm;
 mod hostile;
 pub(crate) mod hostile_plugins;
 mod keyless;
 mod lockout;
+mod login_canary;
 mod logins;
 mod memory;
 mod part_files;
@@ -18,3 +20,4 @@ mod secrets_shown;
 mod setup;
 mod sockets;
 mod strangers;
+mod token_theft;

@@ -6,6 +6,7 @@ mod connection;
 mod desktop;
 mod doctor;
 mod each;
+pub(crate) mod login;
 mod logs;
 mod plugin;
 mod secrets;
@@ -78,7 +79,7 @@ impl Fresh {
 }
 
 /// `svc` from the shell of the user of this home.
-fn shell(home: &Home) -> Svc {
+pub(crate) fn shell(home: &Home) -> Svc {
     Svc::new().env("HOME", home.path()).env("SVC_DATA_DIR", home.data())
 }
 

@@ -283,6 +283,47 @@ fn cookies_that_a_server_sets_stay_with_it_when_a_mirror_helps() {
 }
 
 #[test]
+fn stored_cookies_of_a_site_reach_no_other_site() {
+    let home = Home::new();
+    let service = home.serve();
+    service.wait_until_ready();
+    // Ports are no part of a cookie's site, so the other one has another name.
+    let elsewhere = |origin: &Origin| origin.url("/f.bin").replace("127.0.0.1", "localhost");
+    let line = format!("127.0.0.1\tTRUE\t/\tFALSE\t0\tsid\t{SECRET}\n");
+    service.call("PUT", "/api/v1/site-cookies", Some(&json!({"cookies": line})));
+    let sent = format!("sid={SECRET}");
+
+    // As a mirror, as a URL of its own, and where a redirect leads.
+    let (owner, other) = (gone(), mirror());
+    let id = service.create(&json!({"url": owner.url("/f.bin"), "mirrors": [elsewhere(&other)]}));
+    wait_for_end(&service, &id);
+    assert_sent(&owner, "Cookie", &sent);
+    assert_asked_and_told_nothing(&other);
+    let other = mirror();
+    let id = service.create(&json!({"url": elsewhere(&other)}));
+    wait_for_end(&service, &id);
+    assert_asked_and_told_nothing(&other);
+    let other = mirror();
+    let owner = Origin::start(vec![
+        Resource::new("/f.bin", content()).with(behaviour::redirect(302, &elsewhere(&other))),
+    ]);
+    let id = service.create(&json!({"url": owner.url("/f.bin")}));
+    wait_for_end(&service, &id);
+    assert_sent(&owner, "Cookie", &sent);
+    assert_asked_and_told_nothing(&other);
+
+    // A redirect of another site does not choose whose cookies are sent.
+    let known = mirror();
+    let stranger = Origin::start(vec![
+        Resource::new("/f.bin", content()).with(behaviour::redirect(302, &known.url("/f.bin"))),
+    ]);
+    let id = service.create(&json!({"url": elsewhere(&stranger)}));
+    wait_for_end(&service, &id);
+    assert_asked_and_told_nothing(&stranger);
+    assert_asked_and_told_nothing(&known);
+}
+
+#[test]
 fn several_uris_of_aria2_do_not_share_secrets() {
     let home = Home::new();
     let service = home.serve();

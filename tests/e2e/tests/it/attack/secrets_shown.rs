@@ -1,8 +1,14 @@
 //! Headers that are given with a download may carry keys of any name: whoever may ask about the download is not shown them.
+//! What is typed into a login is shown to nobody, and not kept.
 
-use e2e::{Home, http, service::KEY};
+use std::{fs, path::Path};
+
+use e2e::{Home, Service, http, service::KEY};
 use serde_json::{Value, json};
 use support::{Content, Origin, Resource};
+
+use super::scripts;
+use crate::remote::login;
 
 const SECRETS: [&str; 5] = [
     "marked-api-1",
@@ -90,4 +96,65 @@ fn no_answer_shows_the_header_that_a_download_was_given() {
         let told: Vec<_> = answers.iter().filter(|answer| answer.contains(secret)).collect();
         assert!(told.is_empty(), "{secret}: {told:?}");
     }
+}
+
+/// The files below a folder that contain a text.
+fn files_with(folder: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder can be listed") {
+        let path = entry.expect("the folder can be listed").path();
+        if path.is_dir() {
+            found.extend(files_with(&path, text));
+        } else if let Ok(bytes) = fs::read(&path) {
+            let is_there = bytes.windows(text.len()).any(|part| part == text.as_bytes());
+            found.extend(is_there.then(|| path.display().to_string()));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_typed_into_a_login_is_in_no_answer_no_log_and_no_file() {
+    const TYPED: &str = "marked-typed-6";
+    let home = Home::new();
+    let server = home.new_server().env("SVC_TOKEN", KEY).env("SVC_LOG_LEVEL", "trace");
+    let service = Service::start(server);
+    service.wait_until_ready();
+    scripts::install(&service, &login::archive(&home));
+    let path = format!("/api/v1/plugins/{}/auth", login::PLUGIN);
+    let mut answers = Vec::new();
+    let mut ask = |request: Value| {
+        let answer = service.ask("POST", &path, Some(&request)).expect("the service answers");
+        answers.push(answer.body.to_string());
+        answer
+    };
+    let begun = ask(json!({"action": "begin", "mode": "password"})).body;
+    let answer = |values: Value| json!({"action": "answer", "sessionId": begun["sessionId"], "values": values});
+    for wrong in [
+        json!({"user": "ann", "password": TYPED, "pin": TYPED}),
+        json!({"user": TYPED.repeat(1000), "password": TYPED}),
+        json!({"user": "ann", "password": [TYPED]}),
+    ] {
+        assert_eq!(ask(answer(wrong)).status, 400);
+    }
+    let asks_for_a_code = ask(answer(json!({"user": "ann", "password": TYPED}))).body;
+    let message = "A code was sent to ann, whose secret is called password";
+    assert_eq!(asks_for_a_code["message"], message, "{asks_for_a_code}");
+    let done = ask(answer(json!({"code": "1234"}))).body;
+    assert_eq!(done["status"], "success", "{done}");
+    ask(json!({"action": "status"}));
+    for path in [
+        "/api/v1/plugins".to_owned(),
+        format!("/api/v1/plugins/{}/journal", login::PLUGIN),
+    ] {
+        answers.push(service.call("GET", &path, None).to_string());
+    }
+    let mut rpc = service.rpc();
+    let snapshot = rpc.call("system.snapshot", &json!({})).expect("it answers");
+    answers.push(snapshot.to_string());
+    let told: Vec<_> = answers.iter().filter(|answer| answer.contains(TYPED)).collect();
+    assert!(told.is_empty(), "{told:?}");
+    drop(rpc);
+    drop(service);
+    assert_eq!(files_with(&home.data(), TYPED), [""; 0]);
 }

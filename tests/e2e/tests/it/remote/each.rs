@@ -15,7 +15,7 @@ use e2e::{
 use serde_json::{Value, json};
 use support::{Content, Origin, Resource, Version, behaviour};
 
-use super::shell;
+use super::{login, shell};
 use crate::{
     attack::scripts,
     service::{market::shop::Shop, plugins::Server},
@@ -97,10 +97,14 @@ fn every_command_for_a_service_does_what_it_says() {
     queues(&tour, &one, &two);
     settings(&tour);
     sites(&tour);
+    cookies(&tour);
     plugins(&tour);
     packages(&tour);
+    accounts(&tour);
     market(&tour);
     feeds(&tour);
+    webhooks(&tour);
+    unpacking(&tour);
     keys(&tour);
     let desktop = Service::start(desk.new_desktop());
     desktop_only(&Tour {
@@ -239,6 +243,90 @@ fn settings(tour: &Tour<'_>) {
     assert_eq!(tour.run("config server host-limits", &[])["domainCount"], 0);
 }
 
+/// Webhooks are on `/rpc` only.
+fn webhooks(tour: &Tour<'_>) {
+    let origin = Origin::start(vec![Resource::new("/hook", Content::bytes("thanks")).method("POST")]);
+    let url = origin.url("/hook");
+    let local = ["--allow-http", "--allow-private"];
+    let added = tour.run(
+        "webhook add",
+        &[&[url.as_str(), "--name", "My chat"][..], &local[..]].concat(),
+    );
+    assert_eq!(added["id"], "my-chat");
+    assert_eq!(added["events"], json!(["task.completed", "task.failed"]));
+    let set = [
+        "My chat",
+        "--preset",
+        "discord",
+        "--secret-file",
+        "-",
+        "--event",
+        "queue.drained",
+    ];
+    let changed = tour.read("webhook set", &set, "signing-key\n");
+    assert_eq!(
+        (&changed["preset"], &changed["signSecret"]),
+        (&json!("discord"), &json!("***"))
+    );
+    assert_eq!(tour.run("webhook list", &[]), json!([changed]));
+    let tested = tour.run("webhook test", &["my-chat", "--event", "task.failed"]);
+    assert_eq!(
+        (&tested["status"], &tested["responseBody"]),
+        (&json!("delivered"), &json!("thanks"))
+    );
+    assert_eq!(tour.run("webhook simulate", &["queue.drained"]), json!({"count": 1}));
+    wait_until("the example arrived", || origin.requests().len() == 2);
+    let log = tour.run("webhook log", &[]);
+    assert_eq!(log["deliveries"].as_array().map(Vec::len), Some(2));
+    tour.run("webhook log", &["--clear"]);
+    tour.run("webhook remove", &["my-chat"]);
+    assert_eq!(tour.run("webhook list", &[]), json!([]));
+}
+
+fn unpacking(tour: &Tour<'_>) {
+    let names = ["text.rar", "broken.zip"];
+    let archive = include_bytes!("../../../../../host/post/tests/data/v5.rar");
+    let origin = Origin::start(vec![
+        Resource::new("/text.rar", Content::bytes(archive.to_vec())),
+        Resource::new("/broken.zip", Content::bytes("no archive")),
+    ]);
+    let [whole, broken] = names.map(|name| {
+        let added = tour.run("add", &[&origin.url(&format!("/{name}"))]);
+        let task = added["taskIds"][0].as_str().expect("an id").to_owned();
+        tour.wait(&task, COMPLETED, true);
+        task
+    });
+    assert_eq!(tour.run("unpack", &[&whole])["state"], "done");
+    assert!(tour.home.downloads().join("text").is_dir());
+    assert_eq!(tour.run("post list", &[])["jobs"].as_array().map(Vec::len), Some(1));
+    let ended = |id: u64| {
+        let is_over =
+            |job: &Value| job["jobId"] == id && ["done", "failed"].contains(&job["state"].as_str().unwrap_or(""));
+        let jobs = || tour.get("post")["jobs"].as_array().cloned().unwrap_or_default();
+        wait_until("the job has ended", || jobs().iter().any(is_over));
+        jobs().into_iter().find(is_over).unwrap_or_default()["state"].clone()
+    };
+    let checksum = json!([{"kind": "checksum", "algorithms": ["sha-256"]}]).to_string();
+    let started = tour.run("post start", &[&whole, "--steps", &checksum]);
+    let job = started["jobId"].as_u64().expect("a number");
+    assert_eq!(ended(job), "done");
+    assert!(tour.home.downloads().join("text.rar.sha256").exists());
+    let passwords = tour.read("post passwords", &["--file", "-"], "one\ntwo words\n");
+    assert_eq!(passwords["ok"], true);
+    let refused = tour.svc("unpack", &[&broken]).run();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let jobs = tour.run("post list", &[]);
+    let jobs = jobs["jobs"].as_array().expect("a list");
+    let failed = jobs.iter().find(|job| job["state"] == "failed").expect("it failed");
+    let failed = failed["jobId"].as_u64().expect("a number");
+    tour.run("post retry", &[&failed.to_string()]);
+    assert_eq!(ended(failed), "failed");
+    let over = tour.svc("post cancel", &[&failed.to_string()]).run();
+    assert_ne!(over.code, Some(0), "{over:?}");
+    assert_eq!(tour.run("post clear", &[])["count"], 3);
+    assert_eq!(tour.get("post")["jobs"], json!([]));
+}
+
 fn sites(tour: &Tour<'_>) {
     let count = || tour.get("site-auth").as_array().map(Vec::len);
     for site in ["https://one.test", "https://two.test"] {
@@ -249,6 +337,19 @@ fn sites(tour: &Tour<'_>) {
     tour.run("site remove", &["https://one.test"]);
     assert_eq!(count(), Some(1));
     tour.run("site clear", &[]);
+    assert_eq!(count(), Some(0));
+}
+
+fn cookies(tour: &Tour<'_>) {
+    let count = || tour.get("site-cookies").as_array().map(Vec::len);
+    let line = |domain: &str| format!("{domain}\tTRUE\t/\tTRUE\t0\tname\tvalue\n");
+    tour.read("cookies import", &["-"], &(line("a.one.test") + &line("two.test")));
+    assert_eq!(tour.run("cookies list", &[]), tour.get("site-cookies"));
+    assert_eq!(count(), Some(2));
+    tour.run("cookies remove", &["one.test"]);
+    assert_eq!(count(), Some(1));
+    assert_eq!(tour.run("secrets rotate", &[])["values"], 1);
+    tour.run("cookies clear", &[]);
     assert_eq!(count(), Some(0));
 }
 
@@ -318,6 +419,22 @@ fn packages(tour: &Tour<'_>) {
     assert!(developing.wait_for_line(|_| true).is_some());
     developing.interrupt();
     developing.finish();
+}
+
+/// A plugin that logs in to its site.
+fn accounts(tour: &Tour<'_>) {
+    let account = || tour.run("plugin accounts", &[])[0]["accounts"][0]["account"]["name"].clone();
+    let archive = login::archive(tour.home);
+    tour.run("plugin install", &[archive.to_str().expect("the path is plain")]);
+    wait_until("it is loaded", || {
+        tour.find("plugins", "identity", login::PLUGIN)["loadStatus"] == "Loaded"
+    });
+    let login = tour.svc("plugin login", &[login::PLUGIN, "--mode", "password"]);
+    text(login.input("ann\nsecret\n1234\n"));
+    assert_eq!(account(), "Ann");
+    tour.run("plugin logout", &[login::PLUGIN]);
+    assert!(account().is_null());
+    tour.run("plugin rm", &[login::PLUGIN]);
 }
 
 /// A source with a plugin that gets a newer version.

@@ -26,9 +26,10 @@ while status is None:
         os.kill(pid, signal.SIGKILL)
     if select.select([master], [], [], 0.05)[0]:
         shown += os.read(master, 65536)
-        if steps and steps[0][0].encode() in shown[seen:]:
-            seen = len(shown)
-            os.write(master, steps.pop(0)[1].encode())
+        while steps and (at := shown.find(steps[0][0].encode(), seen)) >= 0:
+            prompt, answer = steps.pop(0)
+            seen = at + len(prompt.encode())
+            os.write(master, answer.encode())
         continue
     ended, code = os.waitpid(pid, os.WNOHANG)
     status = code if ended else None
@@ -46,7 +47,7 @@ const INTERRUPTED: i64 = -2;
 impl Desk {
     /// Runs `svc` on a terminal. Every prompt must appear.
     #[track_caller]
-    fn on_terminal(&self, arguments: &[&str], steps: &[(&str, &str)]) -> Value {
+    pub(super) fn on_terminal(&self, arguments: &[&str], steps: &[(&str, &str)]) -> Value {
         let output = Command::new("python3")
             .args(["-c", DRIVER, &json!(steps).to_string()])
             .arg(binary::path())

@@ -67,7 +67,7 @@ pub(crate) fn switch(service: &Service, identity: &str, body: &Value) -> Answer 
 }
 
 /// A plugin of ours as the archive that its users install.
-pub(super) fn of(identity: &str) -> PathBuf {
+pub(crate) fn of(identity: &str) -> PathBuf {
     let (name, _) = identity.split_once('@').expect("an identity names its publisher");
     // Tests run side by side and each makes one; whole ones take each other's place.
     let archive = scratch().join(format!("{name}.zip"));
@@ -101,7 +101,10 @@ impl Guest {
         let module = format!("wasm32-unknown-unknown/release/{}.wasm", name.replace('-', "_"));
         let module = fs::read(target.join(module)).unwrap();
         let mut encoder = wit_component::ComponentEncoder::default().module(&module).unwrap();
-        let sources = plugins.join(name);
+        let mut places = ["", "examples", "hostile"]
+            .map(|folder| plugins.join(folder).join(name))
+            .into_iter();
+        let sources = places.find(|place| place.is_dir()).expect("it is one of ours");
         Self {
             component: encoder.encode().unwrap(),
             manifest: serde_json::from_slice(&fs::read(sources.join("plugin.json")).unwrap()).unwrap(),
@@ -119,6 +122,13 @@ impl Guest {
         self.component.extend(version.as_bytes());
     }
 
+    /// The same plugin for another site, without its fixtures, which are of the site that it was made for.
+    pub(super) fn move_site(&mut self, from: &str, to: &str) {
+        let moved = self.manifest.to_string().replace(from, to);
+        self.manifest = serde_json::from_str(&moved).expect("it stays JSON");
+        self.manifest.as_object_mut().expect("it is an object").remove("tests");
+    }
+
     /// The archive that its users install; it takes the place of the one before.
     pub(super) fn archive(&self) -> PathBuf {
         let package = self.package.path();
@@ -130,7 +140,8 @@ impl Guest {
         zip.args(["plugin.json", "plugin.wasm"]).current_dir(package);
         // Its fixtures are played when it is installed.
         let fixtures = self.sources.join("fixtures");
-        zip.args(fixtures.is_dir().then_some(fixtures));
+        let has_tests = self.manifest.get("tests").is_some() && fixtures.is_dir();
+        zip.args(has_tests.then_some(fixtures));
         assert!(zip.status().unwrap().success());
         archive
     }

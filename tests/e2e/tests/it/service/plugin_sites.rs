@@ -100,7 +100,7 @@ fn preview(service: &Service, url: &str) -> Value {
 }
 
 /// `svc` as the user of the service.
-pub(super) fn svc(service: &Service, arguments: &[&str]) -> Svc {
+pub(crate) fn svc(service: &Service, arguments: &[&str]) -> Svc {
     Svc::new()
         .args(arguments)
         .args(["--url", &service.url()])

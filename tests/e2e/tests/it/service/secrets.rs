@@ -28,10 +28,11 @@ const PLUGIN: &str = "marked-plugin-8";
 const BODY: &str = "marked-body-9";
 const ARIA2: &str = "marked-aria2-10";
 const WRONG_KEY: &str = "marked-wrong-key-11";
+const STORED: &str = "marked-stored-cookie-12";
 
 /// What nothing may tell at all, wherever.
-const SECRETS: [&str; 11] = [
-    KEY, USER_INFO, COOKIE, HEADER, PROXY, TASK_PROXY, SITE, PLUGIN, BODY, ARIA2, WRONG_KEY,
+const SECRETS: [&str; 12] = [
+    KEY, USER_INFO, COOKIE, HEADER, PROXY, TASK_PROXY, SITE, PLUGIN, BODY, ARIA2, WRONG_KEY, STORED,
 ];
 
 /// What a page may call a secret and its user needs to see: it is answered, and never logged.
@@ -85,6 +86,14 @@ fn hand_over_everything(told: &mut Told, origin: &Origin) {
             "site": format!("http://127.0.0.1:{port}"), "username": "me", "password": SITE,
         })),
     );
+    for cookies in [
+        format!("127.0.0.1\tFALSE\t/\tFALSE\t0\tstored\t{STORED}\n"),
+        // Refused, and told why.
+        format!("127.0.0.1\tFALSE\t/\tFALSE\t{STORED}\tstored\t{STORED}\n"),
+        format!("[{{\"name\": {{\"{STORED}\": \"{STORED}\"}}}}]"),
+    ] {
+        told.manage("PUT", "/api/v1/site-cookies", Some(&json!({"cookies": cookies})));
+    }
     for task in [
         json!({"url": with_password}),
         json!({"url": file(""), "cookies": format!("sid={COOKIE}"), "headers": {"X-Api-Key": HEADER}}),
@@ -160,6 +169,7 @@ fn look_at_everything(told: &mut Told) {
         "queues",
         "groups",
         "site-auth",
+        "site-cookies",
         "plugins",
         "info",
         "openapi.json",
@@ -186,12 +196,10 @@ fn look_at_everything(told: &mut Told) {
 }
 
 /// The archive that is handed to people who look for a cause, and what was printed meanwhile.
-fn exported(told: &Told) -> Vec<(String, Vec<u8>)> {
-    let archive = told.home.path().join("logs.zip");
+pub(crate) fn exported(home: &Home) -> Vec<(String, Vec<u8>)> {
+    let archive = home.path().join("logs.zip");
     let svc = || {
-        let svc = Svc::new()
-            .env("HOME", told.home.path())
-            .env("SVC_DATA_DIR", told.home.data());
+        let svc = Svc::new().env("HOME", home.path()).env("SVC_DATA_DIR", home.data());
         svc.env("SVC_LOG_LEVEL", "trace")
     };
     let export = svc().args(["logs", "export", "-o"]).arg(&archive).run();
@@ -222,7 +230,7 @@ fn exported(told: &Told) -> Vec<(String, Vec<u8>)> {
 }
 
 /// What other users see of the processes.
-fn arguments(home: &Home) -> Vec<u8> {
+pub(crate) fn arguments(home: &Home) -> Vec<u8> {
     let lines = home.processes().into_iter();
     lines
         .flat_map(|pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
@@ -230,7 +238,7 @@ fn arguments(home: &Home) -> Vec<u8> {
 }
 
 /// Every file below the folder, by its path in it.
-fn files(folder: &Path, root: &Path, into: &mut Vec<(String, Vec<u8>)>) {
+pub(crate) fn files(folder: &Path, root: &Path, into: &mut Vec<(String, Vec<u8>)>) {
     let entries = fs::read_dir(folder).expect("it can be listed");
     let paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
     for path in paths {
@@ -244,7 +252,7 @@ fn files(folder: &Path, root: &Path, into: &mut Vec<(String, Vec<u8>)>) {
 }
 
 #[track_caller]
-fn assert_without(what: &str, text: &[u8], secrets: &[&str]) {
+pub(crate) fn assert_without(what: &str, text: &[u8], secrets: &[&str]) {
     for secret in secrets {
         let found = text
             .windows(secret.len())
@@ -296,7 +304,7 @@ fn no_secret_is_logged_answered_or_left_in_the_open_on_the_disk() {
         }),
     );
     look_at_everything(&mut told);
-    let exported = exported(&told);
+    let exported = exported(&told.home);
     let arguments = arguments(&told.home);
     let mut open = Vec::new();
     files(&told.home.data(), &told.home.data(), &mut open);

@@ -56,6 +56,12 @@ impl Facts {
         while !stop.load(Ordering::Acquire) {
             let kind = FACT_CHANGES[usize::try_from(self.random.next()).expect("it is small") % FACT_CHANGES.len()];
             let slot = if self.random.next().is_multiple_of(2) { "a" } else { "b" };
+            // A rotation changes nothing that is seen. If a kill left values that no key opens, the service would not
+            // start again.
+            let rotates = self.random.next().is_multiple_of(4);
+            if rotates && answer(rpc.call("daemon.vault.rotate", &json!({}))).is_err() {
+                return;
+            }
             if self.change(&mut rpc, kind, slot, doubts).is_err() {
                 return;
             }
