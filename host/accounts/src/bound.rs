@@ -50,6 +50,12 @@ impl BoundSecret {
         is_bound.then_some(&self.value)
     }
 
+    /// Another value, for the same places: one that was computed from this.
+    #[must_use]
+    pub fn with_value(&self, value: Secret) -> Self {
+        Self { value, ..self.clone() }
+    }
+
     /// The value, for computations whose input stays in the host.
     pub fn value(&self) -> &Secret {
         &self.value

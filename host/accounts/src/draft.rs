@@ -34,7 +34,12 @@ const MAX_BYTES: usize = 512 * 1024;
 struct Content {
     secrets: BTreeMap<String, Drafted>,
     cookies: Option<Vec<u8>>,
+    /// Whether the login is over: nothing is added any more.
+    is_over: bool,
 }
+
+/// Secrets by name, and cookies.
+pub(crate) type Kept = (Vec<(String, Drafted)>, Option<Vec<u8>>);
 
 /// A secret of a draft.
 #[derive(Clone)]
@@ -107,6 +112,9 @@ impl Draft {
 
     pub(crate) fn add(&self, name: &str, secret: Drafted) -> Result<(), SecretError> {
         let mut content = self.content();
+        if content.is_over {
+            return Err(SecretError::Over);
+        }
         let others = content.secrets.iter().filter(|(other, _)| *other != name);
         let bytes: usize = others.map(|(_, secret)| secret.value.expose().len()).sum();
         let is_new = !content.secrets.contains_key(name);
@@ -131,6 +139,27 @@ impl Draft {
         secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect()
     }
 
+    /// What outlives the login, and its cookies; an error if the login is over.
+    pub(crate) fn kept(&self) -> Result<Kept, SecretError> {
+        let content = self.content();
+        if content.is_over {
+            return Err(SecretError::Over);
+        }
+        let kept = content.secrets.iter().filter(|(_, secret)| secret.is_kept);
+        Ok((
+            kept.map(|(name, secret)| (name.clone(), secret.clone())).collect(),
+            content.cookies.clone(),
+        ))
+    }
+
+    /// Forgets everything, and refuses what the last step of the login may still add.
+    pub fn close(&self) {
+        *self.content() = Content {
+            is_over: true,
+            ..Content::default()
+        };
+    }
+
     /// The names of what outlives the login.
     pub fn kept_names(&self) -> Vec<String> {
         let content = self.content();
@@ -147,7 +176,11 @@ impl Draft {
         if cookies.len() > MAX_BYTES {
             return Err(SecretError::Full);
         }
-        self.content().cookies = Some(cookies.to_owned());
+        let mut content = self.content();
+        if content.is_over {
+            return Err(SecretError::Over);
+        }
+        content.cookies = Some(cookies.to_owned());
         Ok(())
     }
 

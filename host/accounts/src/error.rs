@@ -40,6 +40,11 @@ pub enum SecretError {
     Full,
     #[error("nobody is logged in to the account {0}")]
     LoggedOut(String),
+    /// Its captures were forgotten.
+    #[error("the login is over")]
+    Over,
+    #[error("a call computes at most {MAX_SECRETS} secrets from others")]
+    Derived,
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]

@@ -73,6 +73,22 @@ pub struct Account {
     pub site: Option<String>,
 }
 
+/// Tells the login that made an account from a later one to the same slot, also by the same person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoginId {
+    id: String,
+    since_ms: i64,
+}
+
+impl Account {
+    pub(crate) fn login_id(&self) -> LoginId {
+        LoginId {
+            id: self.id.clone(),
+            since_ms: self.since_ms,
+        }
+    }
+}
+
 /// A row of a secret: the account, its kind and its name.
 pub(crate) type Key = (String, Kind, String);
 
@@ -93,8 +109,17 @@ pub(crate) fn read_all(connection: &Connection, plugin: &str, account: &str) -> 
     rows.collect()
 }
 
-/// Saves a sealed value; `false` if the account has as many as it may.
-pub(crate) fn save(transaction: &Transaction<'_>, plugin: &str, key: &Key, sealed: &[u8]) -> sql::Result<bool> {
+/// Saves a sealed value; `false` if the account has as many as it may. A call that began with `login` may outlive it; then
+/// nothing is written, because the account is another one.
+pub(crate) fn save(
+    transaction: &Transaction<'_>,
+    plugin: &str,
+    (key, login): (&Key, Option<&LoginId>),
+    sealed: &[u8],
+) -> sql::Result<bool> {
+    if !is_current(transaction, plugin, &key.0, login)? {
+        return Ok(true);
+    }
     let fits = has_room(transaction, plugin, &key.0, &[key])?;
     if fits {
         put(transaction, plugin, key, sealed)?;
@@ -126,6 +151,22 @@ pub(crate) fn put(
     transaction.prepare_cached(insert)?.execute(row).map(drop)
 }
 
+/// Whether the account in a slot is still that of `login`; always for the plugin's own secrets, which have no login.
+pub(crate) fn is_current(
+    connection: &Connection,
+    plugin: &str,
+    slot: &str,
+    login: Option<&LoginId>,
+) -> sql::Result<bool> {
+    let Some(login) = login else { return Ok(true) };
+    Ok(account(connection, plugin, slot)?.is_some_and(|account| account.login_id() == *login))
+}
+
+pub(crate) fn is_installed(connection: &Connection, plugin: &str) -> sql::Result<bool> {
+    let query = "SELECT EXISTS (SELECT 1 FROM plugin WHERE identity = ?1)";
+    connection.prepare_cached(query)?.query_row([plugin], |row| row.get(0))
+}
+
 pub(crate) fn delete(transaction: &Transaction<'_>, plugin: &str, (account, kind, name): &Key) -> sql::Result<()> {
     let delete = "DELETE FROM plugin_secret WHERE identity = ?1 AND account = ?2 AND kind = ?3 AND name = ?4";
     let key = (plugin, account, kind.name(), name);
@@ -136,13 +177,22 @@ pub(crate) fn delete(transaction: &Transaction<'_>, plugin: &str, (account, kind
 pub(crate) fn accounts(connection: &Connection, plugin: &str) -> sql::Result<Vec<Account>> {
     let query = "SELECT slot, record FROM plugin_account WHERE identity = ?1 ORDER BY slot";
     let mut statement = connection.prepare_cached(query)?;
-    let rows = statement.query_map([plugin], |row| {
-        let (slot, record): (String, String) = (row.get(0)?, row.get(1)?);
-        let account: Account = serde_json::from_str(&record)
-            .map_err(|error| sql::Error::FromSqlConversionFailure(1, sql::types::Type::Text, Box::new(error)))?;
-        Ok(Account { slot, ..account })
-    })?;
+    let rows = statement.query_map([plugin], parse_account)?;
     rows.collect()
+}
+
+/// The account in a slot.
+pub(crate) fn account(connection: &Connection, plugin: &str, slot: &str) -> sql::Result<Option<Account>> {
+    let query = "SELECT slot, record FROM plugin_account WHERE identity = ?1 AND slot = ?2";
+    let mut statement = connection.prepare_cached(query)?;
+    statement.query_row([plugin, slot], parse_account).optional()
+}
+
+fn parse_account(row: &sql::Row<'_>) -> sql::Result<Account> {
+    let (slot, record): (String, String) = (row.get(0)?, row.get(1)?);
+    let account: Account = serde_json::from_str(&record)
+        .map_err(|error| sql::Error::FromSqlConversionFailure(1, sql::types::Type::Text, Box::new(error)))?;
+    Ok(Account { slot, ..account })
 }
 
 /// Saves an account of an installed plugin; `false` if the plugin is not installed any more.

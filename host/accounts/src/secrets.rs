@@ -1,7 +1,11 @@
 //! Secrets that plugins use but never read: the user's secret settings, values captured from responses, and cookies, of
 //! the plugin itself or of one of its accounts. Each is only sent to the hosts that it is bound to.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use plugin_package::{HostPattern, Identity};
 use serde::{Deserialize, Serialize};
@@ -12,9 +16,9 @@ use url::Url;
 use crate::{
     bound::{BoundSecret, Captured},
     draft::{Draft, Drafted},
-    error::{MAX_NAME_BYTES, MAX_VALUE_BYTES, MIN_VALUE_BYTES, SecretError, not_bound},
+    error::{MAX_NAME_BYTES, MAX_SECRETS, MAX_VALUE_BYTES, MIN_VALUE_BYTES, SecretError, not_bound},
     redact::Redactor,
-    rows::{self, Account, Kind, NO_ACCOUNT},
+    rows::{self, Account, Kind, LoginId, NO_ACCOUNT},
     template::{Template, is_name_character},
 };
 
@@ -41,11 +45,18 @@ pub struct Secrets {
     bindings: Arc<BTreeMap<String, Vec<HostPattern>>>,
     /// The slot of the account, empty for the plugin's own secrets.
     account: Arc<str>,
+    /// The login that made the account. Nothing is written to the account of a later one.
+    login: Option<LoginId>,
+    /// By slot and name.
+    derived: Derived,
     /// What the login of this call has captured.
     draft: Option<Draft>,
     /// Learns every used value, so that it is redacted from a recording.
     redactor: Option<Redactor>,
 }
+
+/// Secrets that were computed from others, by slot and name. They are in memory, and gone with the call or the login.
+type Derived = Arc<Mutex<BTreeMap<(String, String), BoundSecret>>>;
 
 #[derive(Serialize, Deserialize)]
 struct SecretRecord {
@@ -69,53 +80,62 @@ impl Accounts {
 
     /// The account in a slot.
     pub async fn find(&self, plugin: &Identity, slot: &str) -> Result<Option<Account>, SecretError> {
-        let accounts = self.list(plugin).await?;
-        Ok(accounts.into_iter().find(|account| account.slot == slot))
+        let (plugin, slot) = (plugin.to_string(), slot.to_owned());
+        let read = move |connection: &sql::Connection| rows::account(connection, &plugin, &slot);
+        Ok(self.store.read(read).await?)
     }
 
     /// Stores an account with everything that its login captured, instead of the account that was in its slot; what a
-    /// renewal captured, beside what the account has. Returns whether the plugin is installed still.
+    /// renewal captured, beside what the account has, if that is still the account of the same login. Returns whether it is
+    /// stored: a plugin may have been uninstalled meanwhile, and an account logged out or logged in to anew.
     pub async fn keep(&self, plugin: &Identity, account: Account, draft: &Draft) -> Result<bool, SecretError> {
         let is_replaced = !draft.is_renewal();
+        let (secrets, cookies) = draft.kept()?;
         let mut plain = Vec::new();
-        for (name, secret) in draft.all() {
-            if secret.is_kept {
-                plain.push(((account.slot.clone(), Kind::Secret, name), secret.record()?));
-            }
+        for (name, secret) in secrets {
+            plain.push(((account.slot.clone(), Kind::Secret, name), secret.record()?));
         }
-        if let Some(cookies) = draft.cookies() {
+        if let Some(cookies) = cookies {
             plain.push(((account.slot.clone(), Kind::Cookies, String::new()), cookies));
         }
         let (plugin, vault) = (plugin.to_string(), Arc::clone(&self.vault));
+        // A transaction is only rolled back by an error of the database: everything is checked before anything is written.
         let write = move |transaction: &sql::Transaction<'_>| {
+            let renewed = account.login_id();
+            let renewed = (!is_replaced).then_some(&renewed);
+            let is_there = rows::is_installed(transaction, &plugin)?
+                && rows::is_current(transaction, &plugin, &account.slot, renewed)?;
+            if !is_there {
+                return Ok(Ok(false));
+            }
+            let keys: Vec<_> = plain.iter().map(|(key, _)| key).collect();
+            if !is_replaced && !rows::has_room(transaction, &plugin, &account.slot, &keys)? {
+                return Ok(Err(SecretError::Full));
+            }
+            let sealed = plain.iter().map(|(key, value)| seal(&vault, &plugin, key, value));
+            let sealed = match sealed.collect::<Result<Vec<_>, _>>() {
+                Ok(sealed) => sealed,
+                Err(error) => return Ok(Err(error)),
+            };
             if is_replaced {
                 rows::delete_account(transaction, &plugin, &account.slot)?;
             }
-            let keys: Vec<_> = plain.iter().map(|(key, _)| key).collect();
-            if !rows::has_room(transaction, &plugin, &account.slot, &keys)? {
-                return Ok(Err(SecretError::Full));
-            }
-            if !rows::save_account(transaction, &plugin, &account)? {
-                return Ok(Ok(false));
-            }
-            for (key, value) in &plain {
-                match seal(&vault, &plugin, key, value) {
-                    Ok(sealed) => rows::put(transaction, &plugin, key, &sealed)?,
-                    Err(error) => return Ok(Err(error)),
-                }
+            rows::save_account(transaction, &plugin, &account)?;
+            for (key, sealed) in keys.into_iter().zip(&sealed) {
+                rows::put(transaction, &plugin, key, sealed)?;
             }
             Ok(Ok(true))
         };
         self.store.write(write).await?
     }
 
-    /// Notes that the site has ended the session of an account. Its secrets are kept: a renewal may need them.
-    pub async fn expire(&self, plugin: &Identity, slot: &str) -> Result<(), SecretError> {
-        let (plugin, slot) = (plugin.to_string(), slot.to_owned());
+    /// Notes that the site has ended the session of an account, unless another login has made another account of it. Its
+    /// secrets are kept: a renewal may need them.
+    pub async fn expire(&self, plugin: &Identity, account: &Account) -> Result<(), SecretError> {
+        let (plugin, ended) = (plugin.to_string(), account.clone());
         let write = move |transaction: &sql::Transaction<'_>| {
-            let accounts = rows::accounts(transaction, &plugin)?;
-            let found = accounts.into_iter().find(|account| account.slot == slot);
-            let Some(account) = found.filter(|account| !account.is_expired) else {
+            let found = rows::account(transaction, &plugin, &ended.slot)?;
+            let Some(account) = found.filter(|account| account.login_id() == ended.login_id()) else {
                 return Ok(());
             };
             let expired = Account {
@@ -127,10 +147,13 @@ impl Accounts {
         Ok(self.store.write(write).await?)
     }
 
-    /// Deletes an account with all its secrets; returns whether there was one.
-    pub async fn log_out(&self, plugin: &Identity, slot: &str) -> Result<bool, SecretError> {
-        let (plugin, slot) = (plugin.to_string(), slot.to_owned());
-        let write = move |transaction: &sql::Transaction<'_>| rows::delete_account(transaction, &plugin, &slot);
+    /// Deletes an account with all its secrets; returns whether there was one. An account of a later login stays.
+    pub async fn log_out(&self, plugin: &Identity, account: &Account) -> Result<bool, SecretError> {
+        let (plugin, account) = (plugin.to_string(), account.clone());
+        let write = move |transaction: &sql::Transaction<'_>| {
+            let is_same = rows::is_current(transaction, &plugin, &account.slot, Some(&account.login_id()))?;
+            Ok(is_same && rows::delete_account(transaction, &plugin, &account.slot)?)
+        };
         Ok(self.store.write(write).await?)
     }
 
@@ -143,10 +166,15 @@ impl Accounts {
         self.store.read(read).await?
     }
 
-    async fn write(&self, plugin: &Identity, key: rows::Key, plain: Vec<u8>) -> Result<(), SecretError> {
+    async fn write(
+        &self,
+        plugin: &Identity,
+        (key, login): (rows::Key, Option<LoginId>),
+        plain: Vec<u8>,
+    ) -> Result<(), SecretError> {
         let (plugin, vault) = (plugin.to_string(), Arc::clone(&self.vault));
         let write = move |transaction: &sql::Transaction<'_>| match seal(&vault, &plugin, &key, &plain) {
-            Ok(sealed) => rows::save(transaction, &plugin, &key, &sealed).map(Ok),
+            Ok(sealed) => rows::save(transaction, &plugin, (&key, login.as_ref()), &sealed).map(Ok),
             Err(error) => Ok(Err(error)),
         };
         let fits = self.store.write(write).await??;
@@ -198,6 +226,8 @@ impl Secrets {
             settings: Arc::new(settings),
             bindings: Arc::new(bindings),
             account: NO_ACCOUNT.into(),
+            login: None,
+            derived: Derived::default(),
             draft: None,
             redactor: None,
         }
@@ -236,9 +266,17 @@ impl Secrets {
     /// login.
     pub async fn of_account(&self, slot: &str) -> Result<Option<Self>, SecretError> {
         let is_logging_in = self.draft.as_ref().is_some_and(|draft| draft.slot() == slot);
-        let is_there = is_logging_in || self.keeper.find(&self.plugin, slot).await?.is_some();
-        Ok(is_there.then(|| Self {
+        let login = if is_logging_in {
+            None
+        } else {
+            let Some(account) = self.keeper.find(&self.plugin, slot).await? else {
+                return Ok(None);
+            };
+            Some(account.login_id())
+        };
+        Ok(Some(Self {
             account: slot.into(),
+            login,
             ..self.clone()
         }))
     }
@@ -262,18 +300,31 @@ impl Secrets {
     pub async fn register_all(&self) {
         if self.redactor.is_some() {
             // One that cannot be read now cannot be used or leaked in the call either.
-            for (name, value) in self.all().await.unwrap_or_default() {
-                self.tell(&name, &value);
+            for (name, secret) in self.all().await.unwrap_or_default() {
+                self.tell(&name, secret.value());
             }
         }
     }
 
-    /// Every secret that a response could repeat: settings, captured values, and what a login has captured.
-    pub async fn all(&self) -> Result<Vec<(String, Secret)>, SecretError> {
+    /// Every secret that a response could repeat: settings, captured values, what a login has captured, and what was
+    /// computed from those.
+    pub async fn all(&self) -> Result<Vec<(String, BoundSecret)>, SecretError> {
         let settings = self.settings.iter();
-        let mut all: Vec<_> = settings.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let bound = |name: &String, value: &Secret| BoundSecret::new(value.clone(), self.hosts(name));
+        let mut all: Vec<_> = settings
+            .map(|(name, value)| (name.clone(), bound(name, value)))
+            .collect();
+        let derived: Vec<_> = {
+            let derived = self.derived();
+            let own = derived.iter().filter(|((account, _), _)| *account == *self.account);
+            own.map(|((_, name), secret)| (name.clone(), secret.clone())).collect()
+        };
+        all.extend(derived);
         let drafted = self.draft().into_iter().flat_map(Draft::all);
-        all.extend(drafted.map(|(name, secret)| (name, secret.value)));
+        all.extend(drafted.map(|(name, secret)| {
+            let hosts = self.hosts(&name);
+            (name, BoundSecret::of(secret.value, hosts, secret.captured))
+        }));
         if self.is_replacing() {
             return Ok(all);
         }
@@ -284,17 +335,26 @@ impl Secrets {
             let opened = rows.into_iter().map(|(name, sealed)| {
                 let key = (account.clone(), Kind::Secret, name);
                 let plain = unseal(&vault, &plugin, &key, &sealed)?;
-                Ok((key.2, Secret::new(SecretRecord::read(&plain)?.value)))
+                Ok((key.2, SecretRecord::read(&plain)?))
             });
             Ok(opened.collect::<Result<Vec<_>, SecretError>>())
         };
-        all.extend(self.keeper.store.read(read).await??);
+        let stored = self.keeper.store.read(read).await??;
+        all.extend(stored.into_iter().map(|(name, record)| {
+            let hosts = self.hosts(&name);
+            (name, BoundSecret::of(Secret::new(record.value), hosts, record.captured))
+        }));
         Ok(all)
     }
 
     /// The secret of this name.
     pub async fn find(&self, name: &str) -> Result<Option<BoundSecret>, SecretError> {
-        let hosts = self.bindings.get(name).cloned().unwrap_or_default();
+        let derived = self.derived().get(&self.derived_key(name)).cloned();
+        if let Some(derived) = derived {
+            self.tell(name, derived.value());
+            return Ok(Some(derived));
+        }
+        let hosts = self.hosts(name);
         if let Some(value) = self.settings.get(name) {
             self.tell(name, value);
             return Ok(Some(BoundSecret::new(value.clone(), hosts)));
@@ -325,6 +385,7 @@ impl Secrets {
         if !(MIN_VALUE_BYTES..=MAX_VALUE_BYTES).contains(&len) {
             return Err(SecretError::Value(len));
         }
+        self.derived().remove(&self.derived_key(name));
         let captured = Drafted {
             value: value.clone(),
             captured: Some(Captured::from(url)),
@@ -334,17 +395,37 @@ impl Secrets {
             return draft.add(name, captured);
         }
         let key = self.key(Kind::Secret, name);
-        self.keeper.write(&self.plugin, key, captured.record()?).await
+        let target = (key, self.login.clone());
+        self.keeper.write(&self.plugin, target, captured.record()?).await
+    }
+
+    /// Keeps a secret that was computed from another one, for this call or login.
+    pub fn keep_derived(&self, name: &str, secret: BoundSecret) -> Result<(), SecretError> {
+        self.tell(name, secret.value());
+        let mut derived = self.derived();
+        let key = self.derived_key(name);
+        if derived.len() >= MAX_SECRETS && !derived.contains_key(&key) {
+            return Err(SecretError::Derived);
+        }
+        derived.insert(key, secret);
+        Ok(())
     }
 
     /// Deletes a captured value. Secret settings are only changed by the user.
     pub async fn forget(&self, name: &str) -> Result<(), SecretError> {
+        self.derived().remove(&self.derived_key(name));
         if let Some(draft) = self.draft() {
             draft.forget(name);
             return Ok(());
         }
         let (plugin, key) = (self.plugin.to_string(), self.key(Kind::Secret, name));
-        let write = move |transaction: &sql::Transaction<'_>| rows::delete(transaction, &plugin, &key);
+        let login = self.login.clone();
+        let write = move |transaction: &sql::Transaction<'_>| {
+            if rows::is_current(transaction, &plugin, &key.0, login.as_ref())? {
+                rows::delete(transaction, &plugin, &key)?;
+            }
+            Ok(())
+        };
         Ok(self.keeper.store.write(write).await?)
     }
 
@@ -361,8 +442,8 @@ impl Secrets {
         if let Some(draft) = self.draft() {
             return draft.keep_cookies(cookies);
         }
-        let key = self.key(Kind::Cookies, "");
-        self.keeper.write(&self.plugin, key, cookies.to_owned()).await
+        let target = (self.key(Kind::Cookies, ""), self.login.clone());
+        self.keeper.write(&self.plugin, target, cookies.to_owned()).await
     }
 
     /// Fills `template` with secrets, for requests to all of `urls`.
@@ -389,6 +470,18 @@ impl Secrets {
 
     fn is_replacing(&self) -> bool {
         self.draft().is_some_and(|draft| !draft.is_renewal())
+    }
+
+    fn hosts(&self, name: &str) -> Vec<HostPattern> {
+        self.bindings.get(name).cloned().unwrap_or_default()
+    }
+
+    fn derived(&self) -> MutexGuard<'_, BTreeMap<(String, String), BoundSecret>> {
+        self.derived.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn derived_key(&self, name: &str) -> (String, String) {
+        (self.account.to_string(), name.to_owned())
     }
 
     fn key(&self, kind: Kind, name: &str) -> rows::Key {

@@ -16,7 +16,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    policy::{grant::CallTarget, keyed::Keyed},
+    policy::grant::CallTarget,
     runtime::{Guest, LoginSession},
 };
 
@@ -32,6 +32,10 @@ const KEPT: Duration = Duration::from_mins(5);
 /// The most ended logins that are kept.
 const MAX_ENDED: usize = 32;
 
+/// The most accounts whose last renewal is remembered: more than plugins have slots. Without it a call that has failed before
+/// a renewal renews once more.
+const MAX_RENEWALS: usize = 256;
+
 /// How many accounts a slow subscriber may be behind; after that it is told that it missed some.
 const MAX_TOLD: usize = 64;
 
@@ -46,10 +50,12 @@ pub struct LoggedIn {
 pub(crate) struct Logins {
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
     told: broadcast::Sender<LoggedIn>,
-    /// Serialises the renewals of a plugin's accounts: when each was renewed last. A site that gives out a new refresh
-    /// token each time takes a second use of the old one for theft.
-    pub(crate) renewals: Keyed<AsyncMutex<BTreeMap<String, Instant>>>,
+    renewals: Mutex<BTreeMap<(Identity, String), Renewals>>,
 }
+
+/// When an account was renewed last. The lock serialises its renewals: a site that gives out a new refresh token each time
+/// takes a second use of the old one for theft.
+pub(crate) type Renewals = Arc<AsyncMutex<Option<Instant>>>;
 
 /// One login.
 pub(crate) struct Session {
@@ -78,7 +84,7 @@ impl Default for Logins {
         Self {
             sessions: Mutex::default(),
             told: broadcast::Sender::new(MAX_TOLD),
-            renewals: Keyed::default(),
+            renewals: Mutex::default(),
         }
     }
 }
@@ -134,6 +140,20 @@ impl Logins {
         session.guest.lock().await.take();
         tokio::time::sleep(KEPT).await;
         self.sessions().remove(&session.id);
+    }
+
+    /// The renewals of an account.
+    pub(crate) fn renewals(&self, plugin: &Identity, slot: &str) -> Renewals {
+        let mut renewals = self.renewals.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (plugin.clone(), slot.to_owned());
+        if renewals.len() >= MAX_RENEWALS && !renewals.contains_key(&key) {
+            // What is in use has another owner. Of the others the one goes that was renewed longest ago, or never.
+            let idle = renewals.iter().filter(|(_, known)| Arc::strong_count(known) == 1);
+            let oldest = idle.min_by_key(|(_, known)| known.try_lock().map_or(None, |renewed| *renewed));
+            let oldest = oldest.map(|(key, _)| key.clone());
+            oldest.map(|key| renewals.remove(&key));
+        }
+        Arc::clone(renewals.entry(key).or_default())
     }
 
     /// Subscribes to logins that succeed.
@@ -198,6 +218,8 @@ impl Session {
         let mut machine = self.machine();
         let effects = machine.apply(input, now)?;
         if machine.ended().is_some() {
+            // Here and not with the effects, which nobody performs of a login that is cancelled by another or expires.
+            self.draft.close();
             self.ended.cancel();
         }
         Ok(effects)

@@ -224,8 +224,11 @@ async fn a_login_is_stored_whole_when_it_succeeds() {
         "nothing of the account before it remains"
     );
 
-    assert!(accounts.log_out(&plugin, "main").await.unwrap());
-    assert!(!accounts.log_out(&plugin, "main").await.unwrap());
+    let ann = account("main", "ann");
+    assert!(!accounts.log_out(&plugin, &ann).await.unwrap(), "it is another account");
+    let ben = account("main", "ben");
+    assert!(accounts.log_out(&plugin, &ben).await.unwrap());
+    assert!(!accounts.log_out(&plugin, &ben).await.unwrap());
     assert_eq!(accounts.store.read(count).await.unwrap(), 0);
     let gone = "gone@b".parse().unwrap();
     assert!(!accounts.keep(&gone, account("main", "ann"), &draft).await.unwrap());
@@ -247,7 +250,7 @@ async fn a_renewal_replaces_what_it_captured_and_nothing_else() {
     login.capture("access", &Secret::new("token-1"), &from).await.unwrap();
     login.capture("device", &Secret::new("device-1"), &from).await.unwrap();
     accounts.keep(&plugin, account("main", "ann"), &draft).await.unwrap();
-    accounts.expire(&plugin, "main").await.unwrap();
+    accounts.expire(&plugin, &account("main", "ann")).await.unwrap();
     assert!(accounts.find(&plugin, "main").await.unwrap().unwrap().is_expired);
 
     let draft = Draft::renewal("main");
@@ -277,7 +280,7 @@ async fn a_renewal_replaces_what_it_captured_and_nothing_else() {
     let all = after.all().await.unwrap();
     let values: Vec<_> = all
         .iter()
-        .map(|(name, value)| (name.as_str(), value.expose()))
+        .map(|(name, secret)| (name.as_str(), secret.value().expose()))
         .collect();
     assert!(values.contains(&("access", "token-2")) && values.contains(&("device", "device-1")));
     assert!(
@@ -285,4 +288,170 @@ async fn a_renewal_replaces_what_it_captured_and_nothing_else() {
         "settings are used by accounts, too"
     );
     assert!(!accounts.find(&plugin, "main").await.unwrap().unwrap().is_expired);
+}
+
+/// A login of `account` that captured `token` and set cookies, as far as it is before it is stored.
+async fn login_of(secrets: &Secrets, token: &str) -> Draft {
+    let draft = Draft::new("main");
+    let login = secrets.clone().with_draft(draft.clone());
+    let login = login.of_account("main").await.unwrap().unwrap();
+    let from = url("https://login.acme.com/");
+    login.capture("access", &Secret::new(token), &from).await.unwrap();
+    login.keep_cookies(token.as_bytes()).await.unwrap();
+    draft
+}
+
+async fn access(secrets: &Secrets) -> String {
+    let account = secrets.of_account("main").await.unwrap().unwrap();
+    let access = account.find("access").await.unwrap().unwrap();
+    let cookies = String::from_utf8(account.cookies().await.unwrap().unwrap()).unwrap();
+    format!("{} {cookies}", access.value().expose())
+}
+
+#[tokio::test]
+async fn what_began_with_an_earlier_login_changes_nothing_of_a_later_one() {
+    let (secrets, from) = (secrets().await, url("https://login.acme.com/"));
+    let (accounts, plugin) = (secrets.keeper.clone(), secrets.plugin.clone());
+    let ann = account("main", "ann");
+    let draft = login_of(&secrets, "token-1").await;
+    assert!(accounts.keep(&plugin, ann.clone(), &draft).await.unwrap());
+    let call = secrets.of_account("main").await.unwrap().unwrap();
+    let renewal = Draft::renewal("main");
+    let renewed = secrets.clone().with_draft(renewal.clone());
+    let renewed = renewed.of_account("main").await.unwrap().unwrap();
+    renewed.capture("access", &Secret::new("token-2"), &from).await.unwrap();
+
+    // The same person, a moment later.
+    let again = Account {
+        since_ms: 6,
+        ..ann.clone()
+    };
+    let draft = login_of(&secrets, "token-3").await;
+    assert!(accounts.keep(&plugin, again.clone(), &draft).await.unwrap());
+    call.capture("access", &Secret::new("token-4"), &from).await.unwrap();
+    call.keep_cookies(b"token-4").await.unwrap();
+    call.forget("access").await.unwrap();
+    assert!(!accounts.keep(&plugin, ann.clone(), &renewal).await.unwrap());
+    accounts.expire(&plugin, &ann).await.unwrap();
+    assert!(!accounts.log_out(&plugin, &ann).await.unwrap());
+    assert_eq!(access(&secrets).await, "token-3 token-3");
+    assert_eq!(accounts.find(&plugin, "main").await.unwrap(), Some(again.clone()));
+
+    // Of an account that is logged out nothing comes back.
+    let call = secrets.of_account("main").await.unwrap().unwrap();
+    assert!(accounts.log_out(&plugin, &again).await.unwrap());
+    call.keep_cookies(b"token-5").await.unwrap();
+    assert!(!accounts.keep(&plugin, again, &renewal).await.unwrap());
+    assert_eq!(accounts.list(&plugin).await.unwrap(), []);
+    assert_eq!(call.cookies().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_login_that_cannot_be_stored_leaves_the_account_before_it() {
+    let secrets = secrets().await;
+    let (accounts, plugin) = (secrets.keeper.clone(), secrets.plugin.clone());
+    let draft = login_of(&secrets, "token-1").await;
+    assert!(accounts.keep(&plugin, account("main", "ann"), &draft).await.unwrap());
+    let uninstall = |transaction: &sql::Transaction<'_>| transaction.execute("DELETE FROM plugin", []).map(drop);
+    accounts.store.write(uninstall).await.unwrap();
+    let draft = login_of(&secrets, "token-2").await;
+    assert!(!accounts.keep(&plugin, account("main", "ben"), &draft).await.unwrap());
+    assert_eq!(access(&secrets).await, "token-1 token-1");
+}
+
+#[tokio::test]
+async fn a_login_that_is_over_has_forgotten_everything_and_is_not_stored() {
+    let (secrets, from) = (secrets().await, url("https://login.acme.com/"));
+    let draft = login_of(&secrets, "token-1").await;
+    let login = secrets.clone().with_draft(draft.clone());
+    let login = login.of_account("main").await.unwrap().unwrap();
+    draft.close();
+    assert!(login.find("access").await.unwrap().is_none() && login.cookies().await.unwrap().is_none());
+    let late = login.capture("access", &Secret::new("token-2"), &from).await;
+    assert!(matches!(late, Err(SecretError::Over)));
+    assert!(matches!(login.keep_cookies(b"[]").await, Err(SecretError::Over)));
+    let kept = secrets
+        .keeper
+        .keep(&secrets.plugin, account("main", "ann"), &draft)
+        .await;
+    assert!(matches!(kept, Err(SecretError::Over)));
+    assert_eq!(secrets.keeper.list(&secrets.plugin).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_computed_secret_goes_where_the_one_goes_that_it_was_computed_from() {
+    let secrets = secrets().await;
+    let token = secrets.find("token").await.unwrap().unwrap();
+    let sealed = token.with_value(Secret::new("c1phert3xt"));
+    secrets.keep_derived("token.rsa", sealed).unwrap();
+    let found = secrets.clone().find("token.rsa").await.unwrap().unwrap();
+    assert_eq!(found.value().expose(), "c1phert3xt");
+    assert!(found.for_url(&url("https://api.acme.com/")).is_some());
+    assert!(found.for_url(&url("https://evil.com/")).is_none());
+    let all = secrets.all().await.unwrap();
+    assert!(all.iter().any(|(_, secret)| secret.value().expose() == "c1phert3xt"));
+    let many = (0..=MAX_SECRETS).map(|number| secrets.keep_derived(&format!("n{number}"), found.clone()));
+    assert!(many.filter(Result::is_err).count() >= 1);
+    secrets.forget("token.rsa").await.unwrap();
+    assert!(secrets.find("token.rsa").await.unwrap().is_none());
+}
+
+/// Rows as each version of the tables wrote them; all later versions must read them. Secrets came with the second version,
+/// accounts with the fourth.
+#[tokio::test]
+async fn rows_of_all_versions_are_read() {
+    let secrets = secrets().await;
+    let captured = |site: &str| format!(r#","captured":{{"site":"{site}","is_https":true}}"#);
+    let second = format!(r#"{{"value":"token-2"{}}}"#, captured("acme.com"));
+    let rows = [
+        ("", "second", second),
+        (
+            "main",
+            "access",
+            format!(r#"{{"value":"token-4"{}}}"#, captured("acme.com")),
+        ),
+        ("main", "password", r#"{"value":"typed-4"}"#.to_owned()),
+    ];
+    let accounts = [
+        ("main", r#"{"id":"7","name":"Ann","since_ms":5,"is_expired":false}"#),
+        (
+            "other",
+            r#"{"id":"8","name":"Ben","since_ms":6,"is_expired":true,"expires_ms":7,"site":"https://acme.com/"}"#,
+        ),
+    ];
+    let vault = Arc::clone(&secrets.keeper.vault);
+    let insert = move |transaction: &sql::Transaction<'_>| {
+        for (account, name, record) in rows {
+            let sealed = vault.seal(&format!("plugin.secret/a@b/{account}/{name}"), record.as_bytes());
+            let row = ("a@b", account, "secret", name, sealed.unwrap());
+            transaction.execute("INSERT INTO plugin_secret VALUES (?1, ?2, ?3, ?4, ?5)", row)?;
+        }
+        for (slot, record) in accounts {
+            transaction.execute("INSERT INTO plugin_account VALUES (?1, ?2, ?3)", ("a@b", slot, record))?;
+        }
+        Ok(())
+    };
+    secrets.keeper.store.write(insert).await.unwrap();
+    let value = async |secrets: &Secrets, name: &str| {
+        let secret = secrets.find(name).await.unwrap().unwrap();
+        let is_for_site = secret.for_url(&url("https://www.acme.com/")).is_some();
+        (secret.value().expose().to_owned(), is_for_site)
+    };
+    assert_eq!(value(&secrets, "second").await, ("token-2".to_owned(), true));
+    let main = secrets.of_account("main").await.unwrap().unwrap();
+    assert_eq!(value(&main, "access").await, ("token-4".to_owned(), true));
+    assert_eq!(value(&main, "password").await, ("typed-4".to_owned(), false));
+    let ann = Account {
+        name: "Ann".to_owned(),
+        ..account("main", "7")
+    };
+    let ben = Account {
+        name: "Ben".to_owned(),
+        since_ms: 6,
+        is_expired: true,
+        expires_ms: Some(7),
+        site: Some("https://acme.com/".to_owned()),
+        ..account("other", "8")
+    };
+    assert_eq!(secrets.keeper.list(&secrets.plugin).await.unwrap(), [ann, ben]);
 }

@@ -253,11 +253,12 @@ impl Shared {
         let (loaded, code, manifest) = self.login_of(plugin)?;
         let (slot, mode) = chosen(&manifest, &request)?;
         let draft = Draft::new(&slot.id);
-        let draft = match &request.site {
+        let site = request.site.map(bare);
+        let draft = match &site {
             Some(site) => draft.at_site(site),
             None => draft,
         };
-        let target = target(request.site, request.proxies);
+        let target = target(site, request.proxies);
         let call = self.account_call(plugin, &loaded, &manifest, (&target, &draft));
         let guest = code.begin_login(call, slot.id.clone(), mode);
         let beginning = Beginning {
@@ -331,6 +332,7 @@ impl Shared {
                     };
                     Some(Input::Stored(self.store_account(session, account).await))
                 }
+                // The draft is closed with the session, and `Logins::watch` drops the instance.
                 Effect::Discard => None,
             };
             let Some(input) = input else { continue };
@@ -395,9 +397,11 @@ impl Shared {
         let slot = account.slot.clone();
         // As every change of what is installed: an account is stored for a plugin that is there.
         let _turn = self.turn(&session.plugin).await;
+        // Cancelled while it waited for its turn: `keep` refuses the draft.
         match self.accounts.keep(&session.plugin, account, &session.draft).await {
             Ok(true) => {}
             Ok(false) => return Err("the plugin was uninstalled meanwhile".to_owned()),
+            Err(SecretError::Over) => return Err(SecretError::Over.to_string()),
             Err(error) => return Err(format!("the account could not be stored: {error}")),
         }
         session.code.forget_account(&slot);
@@ -420,7 +424,9 @@ impl Shared {
                 tracing::info!(%plugin, slot, %error, "the account is deleted; its site was not told");
             }
         }
-        let was_there = self.accounts.log_out(plugin, slot).await?;
+        if !self.accounts.log_out(plugin, &account).await? {
+            return Ok(false);
+        }
         if let Some(loaded) = self.registry.get(plugin)
             && let Ok(running) = &loaded.running
         {
@@ -428,7 +434,7 @@ impl Shared {
         }
         let (slot, by_user) = (slot.to_owned(), true);
         self.journal.record(plugin, Event::LoggedOut { slot, by_user });
-        Ok(was_there)
+        Ok(true)
     }
 
     /// A call about an account, within its time.
@@ -465,17 +471,39 @@ impl Shared {
     }
 
     /// Renews the session of an account that a call found expired, once for all calls that found so. Returns whether the
-    /// call is worth repeating; the error is for the task if the renewal itself may succeed later.
+    /// call is worth repeating; the error is for the task if the renewal itself may succeed later. A renewal goes on when
+    /// the call is given up: the site may have taken back what the account had.
     pub(super) async fn renew(
-        &self,
+        self: &Arc<Self>,
         plugin: &Identity,
         slot: &str,
         given: &CallTarget,
         since: Instant,
     ) -> Result<bool, CallError> {
-        let renewals = self.logins.renewals.of(plugin, Default::default);
+        let (shared, of, slot, proxies) = (Arc::clone(self), plugin.clone(), slot.to_owned(), given.proxies.clone());
+        let renewal = async move { shared.renew_now(&of, &slot, proxies, since).await };
+        if let Ok(renewed) = self.tasks.spawn(renewal).await {
+            return renewed;
+        }
+        Err(CallError {
+            plugin: plugin.clone(),
+            version: None,
+            call: None,
+            reason: CallFailure::Closed,
+            grantable: Vec::new(),
+        })
+    }
+
+    async fn renew_now(
+        &self,
+        plugin: &Identity,
+        slot: &str,
+        proxies: Proxies,
+        since: Instant,
+    ) -> Result<bool, CallError> {
+        let renewals = self.logins.renewals(plugin, slot);
         let mut renewed = renewals.lock().await;
-        if renewed.get(slot).is_some_and(|at| *at >= since) {
+        if renewed.is_some_and(|at| at >= since) {
             return Ok(true);
         }
         let (Ok((loaded, code, manifest)), Ok(Some(account))) =
@@ -483,31 +511,31 @@ impl Shared {
         else {
             return Ok(false);
         };
-        let target = target(site_of(&account), given.proxies.clone());
+        let target = target(site_of(&account), proxies);
         let draft = Draft::renewal(slot);
         let call = self.account_call(plugin, &loaded, &manifest, (&target, &draft));
         let id = call.id;
         let renewal = self.account_step(plugin, "login.refresh", call, |call| {
             code.renew_account(call, slot.to_owned())
         });
-        let fault =
-            match renewal.await {
-                Ok(screen) => {
-                    let account = Account {
-                        is_expired: false,
-                        expires_ms: screen.expires_ms,
-                        ..account
-                    };
-                    let is_kept = self.accounts.keep(plugin, account, &draft).await.unwrap_or_else(|error| {
+        let fault = match renewal.await {
+            Ok(screen) => {
+                let account = Account {
+                    is_expired: false,
+                    expires_ms: screen.expires_ms,
+                    ..account
+                };
+                let kept = self.accounts.keep(plugin, account, &draft).await;
+                let is_kept = kept.unwrap_or_else(|error| {
                     tracing::warn!(%plugin, slot, %error, "the renewed session of an account could not be stored");
                     false
                 });
-                    code.forget_account(slot);
-                    renewed.insert(slot.to_owned(), Instant::now());
-                    return Ok(is_kept);
-                }
-                Err(fault) => fault,
-            };
+                code.forget_account(slot);
+                *renewed = Some(Instant::now());
+                return Ok(is_kept);
+            }
+            Err(fault) => fault,
+        };
         let is_over = matches!(
             fault,
             PluginFault::Answer(GuestError::LoginRequired(_) | GuestError::Unsupported(_) | GuestError::Forbidden(_))
@@ -522,7 +550,7 @@ impl Shared {
                 grantable: Vec::new(),
             });
         }
-        if let Err(error) = self.accounts.expire(plugin, slot).await {
+        if let Err(error) = self.accounts.expire(plugin, &account).await {
             tracing::warn!(%plugin, slot, %error, "it is not noted that a site ended the session of an account");
         }
         if !account.is_expired {
@@ -533,7 +561,7 @@ impl Shared {
     }
 
     /// Renews the sessions of accounts that are about to end.
-    pub(super) async fn renew_due(&self, plugin: &Identity, given: &CallTarget) {
+    pub(super) async fn renew_due(self: &Arc<Self>, plugin: &Identity, given: &CallTarget) {
         let has_login = self.registry.get(plugin).is_some_and(|loaded| {
             let manifest = loaded.manifest.as_ref();
             manifest.is_some_and(|manifest| !manifest.capabilities.login.is_empty())
@@ -556,7 +584,7 @@ impl Shared {
     /// Whether the site still accepts the account whose link was refused; if not, its session is renewed. The task that
     /// was refused needs a login if that fails.
     pub(super) async fn confirm_login(
-        &self,
+        self: &Arc<Self>,
         plugin: &Identity,
         slot: &str,
         given: &CallTarget,
@@ -594,6 +622,15 @@ pub(super) fn login_required(plugin: &Identity, slot: &str) -> CallError {
         reason: PluginFault::from(GuestError::LoginRequired(Some(slot.to_owned()))).into(),
         grantable: Vec::new(),
     }
+}
+
+/// A site as it is stored and shown: without what an address may hold of a login.
+fn bare(mut site: Url) -> Url {
+    // A URL that cannot have a login has none.
+    let _none_to_remove = site.set_username("").and_then(|()| site.set_password(None));
+    site.set_query(None);
+    site.set_fragment(None);
+    site
 }
 
 fn has_host(url: &Url) -> bool {

@@ -37,7 +37,8 @@ mod logins;
 /// `imports http.send` and `exports x` are what it shows; `sends x` is what its links carry; `refuse` does not load and
 /// `slow` not while loads are held; `list`, `trap`, `parse`, `old`, `no`, `hang`, `wait` and `reach URL` are what it does
 /// when it is called; `hook hang`, `hook trap` and `hook retry 5` what its hook does. `exports login` has a slot `main`: `field x` and `secret-field x` are its form, `account main` makes
-/// links those of its account, `session main` wants a renewed session, `renews` renews it, and at its site it has `ended`.
+/// links those of its account, `session main` wants a renewed session, `renews` renews it, as soon as the test lets it if
+/// the `renewal waits`, and at its site it has `ended`.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Whether loading slow scripts blocks.
@@ -272,6 +273,10 @@ impl Guest for Script {
             self.renewals.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             if !self.lines.iter().any(|line| line == "renews") {
                 return called(Err(GuestError::LoginRequired(Some(slot)).into()));
+            }
+            if self.lines.iter().any(|line| line == "renewal waits") {
+                self.begun.notify_one();
+                self.go_on.notified().await;
             }
             logins::capture(&call, &slot, "fresh-session").await;
             called(Ok(Screen::default()))

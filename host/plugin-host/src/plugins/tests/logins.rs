@@ -2,6 +2,7 @@ use std::sync::atomic::Ordering;
 
 use accounts::Field;
 use engine::{AccountUse, Resolution, ResolveRequest, Resolved as Answer, Resolver, ResolverId, Unresolved};
+use tokio::task::JoinSet;
 use transfer::{FailureKind, GivenBy, RequestOptions, SafeUrl};
 
 use super::*;
@@ -102,6 +103,14 @@ async fn log_in(world: &World) -> LoginView {
 }
 
 async fn link(world: &World, attempts: u32, full_accounts: Vec<engine::AccountKey>) -> Result<Answer, Unresolved> {
+    link_of(world.plugins.clone(), attempts, full_accounts).await
+}
+
+async fn link_of(
+    plugins: Plugins,
+    attempts: u32,
+    full_accounts: Vec<engine::AccountKey>,
+) -> Result<Answer, Unresolved> {
     let request = ResolveRequest {
         resolution: Resolution {
             resolver: ResolverId::new("acme@test"),
@@ -114,7 +123,7 @@ async fn link(world: &World, attempts: u32, full_accounts: Vec<engine::AccountKe
         attempts,
         full_accounts,
     };
-    Resolver::resolve(&world.plugins, request).await
+    Resolver::resolve(&plugins, request).await
 }
 
 async fn use_of_account(world: &World) -> (AccountUse, String) {
@@ -306,4 +315,89 @@ async fn accounts_are_kept_for_the_same_author_and_deleted_for_another() {
     };
     world.store.write(other).await.unwrap();
     assert_eq!(rows().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_renewal_goes_on_when_the_call_that_wanted_it_is_given_up() {
+    let world = with_shelf("session main\nrenews\nrenewal waits").await;
+    log_in(&world).await;
+    let mut calls = JoinSet::new();
+    calls.spawn(link_of(world.plugins.clone(), 0, Vec::new()));
+    world.runtime.begun.notified().await;
+    calls.shutdown().await;
+    world.runtime.go_on.notify_one();
+    assert!(link(&world, 0, Vec::new()).await.is_ok());
+    assert_eq!(world.runtime.renewals.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn an_account_that_is_logged_out_during_its_renewal_does_not_come_back() {
+    let world = with_shelf("session main\nrenews\nrenewal waits").await;
+    let acme = identity("acme");
+    log_in(&world).await;
+    let mut calls = JoinSet::new();
+    calls.spawn(link_of(world.plugins.clone(), 0, Vec::new()));
+    world.runtime.begun.notified().await;
+    assert!(world.plugins.log_out(&acme, None, Proxies::none()).await.unwrap());
+    world.runtime.go_on.notify_one();
+    assert!(calls.join_next().await.unwrap().unwrap().unwrap_err().login.is_some());
+    assert_eq!(world.plugins.slots(&acme).await.unwrap()[0].account, None);
+}
+
+#[tokio::test]
+async fn the_last_renewal_of_an_account_is_remembered_while_nobody_renews_and_there_are_only_so_many() {
+    let (logins, acme) = (Logins::default(), identity("acme"));
+    let at = Instant::now();
+    let held = logins.renewals(&acme, "held");
+    *held.lock().await = Some(at);
+    *logins.renewals(&acme, "idle").lock().await = Some(at);
+    let first = Arc::downgrade(&logins.renewals(&acme, "0"));
+    for number in 1..1000 {
+        logins.renewals(&acme, &number.to_string());
+    }
+    assert!(first.upgrade().is_none(), "it made room");
+    assert_eq!(*logins.renewals(&acme, "idle").lock().await, Some(at));
+    assert!(Arc::ptr_eq(&held, &logins.renewals(&acme, "held")));
+}
+
+#[tokio::test]
+async fn a_login_that_is_cancelled_while_it_is_stored_is_not_stored_and_holds_no_secrets() {
+    let world = with_shelf("").await;
+    let acme = identity("acme");
+    let begun = world.plugins.begin_login(&acme, request()).await.unwrap().session;
+    let turn = world.plugins.0.turn(&acme).await;
+    let (plugins, plugin, session) = (world.plugins.clone(), acme.clone(), begun.clone());
+    let mut answering = JoinSet::new();
+    answering.spawn(async move { plugins.answer_login(&plugin, &session, answers("ann")).await });
+    let is_done = || world.plugins.login(&acme, &begun).unwrap().view.screen.done.is_some();
+    while !is_done() {
+        tokio::task::yield_now().await;
+    }
+    world.plugins.cancel_login(&acme, &begun).await.unwrap();
+    let session = world.plugins.0.logins.get(&acme, &begun).unwrap();
+    assert_eq!(session.draft.kept_names(), Vec::<String>::new());
+    drop(turn);
+    let answered = answering.join_next().await.unwrap().unwrap().unwrap();
+    assert_eq!(answered.view.ended, Some(LoginEnd::Cancelled));
+    assert_eq!(world.plugins.slots(&acme).await.unwrap()[0].account, None);
+}
+
+#[tokio::test]
+async fn the_site_of_an_account_holds_no_login_and_no_parameters() {
+    let world = with_shelf("").await;
+    let acme = identity("acme");
+    let asked = LoginRequest {
+        site: Some(
+            "https://me:hunter2@acme.test/shelf?token=hunter3#hunter4"
+                .parse()
+                .unwrap(),
+        ),
+        ..request()
+    };
+    let begun = world.plugins.begin_login(&acme, asked).await.unwrap();
+    let answered = world.plugins.answer_login(&acme, &begun.session, answers("ann")).await;
+    assert!(matches!(answered.unwrap().view.ended, Some(LoginEnd::Succeeded(_))));
+    let slots = world.plugins.slots(&acme).await.unwrap();
+    let site = slots[0].account.as_ref().unwrap().site.as_deref();
+    assert_eq!(site, Some("https://acme.test/shelf"));
 }
