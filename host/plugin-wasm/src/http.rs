@@ -161,6 +161,14 @@ impl Response {
         }
     }
 
+    /// Drops what it holds: it has neither headers nor a body afterwards.
+    pub(crate) fn empty(&mut self) {
+        self.headers = Vec::new();
+        self.body = Bytes::new();
+        self.position = 0;
+        self.text = None;
+    }
+
     /// The values of all fields of this name that a plugin may read.
     pub(crate) fn header_all(&self, name: &str) -> Vec<String> {
         let readable = self

@@ -58,6 +58,6 @@ pub use http::{
 };
 pub use lazy::{LazyConfig, LazyRuntime};
 pub use limits::{HttpLimits, Limits, OutputLimits};
-pub use loaded::{Loaded, Wanted};
+pub use loaded::{Loaded, Wanted, login_session::LoginSession};
 pub use outside::{LogSink, Pending, Storage, Vault};
 pub use runtime::{Runtime, RuntimeConfig, componentise};

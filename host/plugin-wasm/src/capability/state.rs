@@ -22,7 +22,7 @@ use crate::{
     call::CallContext,
     engine::SharedState,
     feed::FeedBuilder,
-    http::call_http::CallHttp,
+    http::{Response, call_http::CallHttp},
     limits::{
         Limits,
         meter::{Meter, Share, Taken},
@@ -139,8 +139,14 @@ impl CallState {
         }
     }
 
-    /// Begins another call on the same instance: its limits count anew, what it holds stays.
+    /// Begins another call on the same instance: its limits count anew. What it holds stays, except the responses: each call
+    /// may receive as many bytes as one may, and all of them together would be too many.
     pub(crate) fn begin_again(&mut self) {
+        for resource in self.table.iter_mut() {
+            if let Some(response) = resource.downcast_mut::<Response>() {
+                response.empty();
+            }
+        }
         self.meter.begin_again();
         self.http = self.context.http(self.limits.http.clone());
         self.screen = Screen::default();

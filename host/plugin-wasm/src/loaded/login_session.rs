@@ -22,14 +22,18 @@ use crate::{
 };
 
 /// A login, from its first step to its last.
-pub(crate) struct Session {
+#[expect(
+    missing_debug_implementations,
+    reason = "the store of an instance prints nothing of use"
+)]
+pub struct LoginSession {
     loaded: Loaded,
     slot: String,
     mode: &'static str,
     stage: Stage,
 }
 
-/// Only [`Session::step`] moves it on; while a step runs it is over, so that a step whose future was dropped is the last.
+/// Only [`LoginSession::step`] moves it on; while a step runs it is over, so that a step whose future was dropped is the last.
 #[expect(clippy::large_enum_variant, reason = "one per login")]
 enum Stage {
     Begun(CallContext, Limits),
@@ -43,19 +47,13 @@ enum Stage {
 
 impl Loaded {
     /// A login to the account of a slot. Nothing runs before the first step.
-    pub(crate) fn begin_login(
-        &self,
-        slot: String,
-        mode: &'static str,
-        context: CallContext,
-        limits: Limits,
-    ) -> Session {
+    pub fn begin_login(&self, slot: String, mode: &'static str, context: CallContext, limits: Limits) -> LoginSession {
         let limits = if self.0.script.is_some() {
             limits.of_script()
         } else {
             limits
         };
-        Session {
+        LoginSession {
             loaded: self.clone(),
             slot,
             mode,
@@ -113,9 +111,9 @@ fn lend_screen(store: &mut Store<CallState>) -> wasmtime::Result<Resource<Screen
     Ok(Resource::new_borrow(screen.rep()))
 }
 
-impl Session {
+impl LoginSession {
     /// Takes a step and returns its screen.
-    pub(crate) async fn step(&mut self, step: Step) -> Called<Screen> {
+    pub async fn step(&mut self, step: Step) -> Called<Screen> {
         let (mut store, running) = match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Begun(context, limits) => (self.loaded.0.store(context, limits), None),
             Stage::Running {
@@ -169,12 +167,18 @@ impl Session {
             None => self.start(store).await?,
         };
         let screen = lend_screen(store)?;
+        let handle = screen.rep();
         let calls = guest.session();
         let answer = match step {
-            Step::Start => calls.call_start(store, session, screen).await?,
-            Step::Poll => calls.call_poll(store, session, screen).await?,
-            Step::Answer(values) => calls.call_answer(store, session, &values, screen).await?,
+            Step::Start => calls.call_start(&mut *store, session, screen).await?,
+            Step::Poll => calls.call_poll(&mut *store, session, screen).await?,
+            Step::Answer(values) => calls.call_answer(&mut *store, session, &values, screen).await?,
         };
+        // The guest only borrowed it, and a login has many steps.
+        store
+            .data_mut()
+            .table
+            .delete(Resource::<ScreenHandle>::new_own(handle))?;
         Ok(((guest, session), answer))
     }
 

@@ -2,6 +2,7 @@
 
 mod failing;
 mod feeds;
+mod logins;
 mod tools;
 
 use std::{
