@@ -115,7 +115,7 @@ impl Vault for Nowhere {
         Box::pin(async { None })
     }
 
-    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+    fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {
         Box::pin(async { Vec::new() })
     }
 
@@ -125,6 +125,10 @@ impl Vault for Nowhere {
 
     fn capture(&self, _: String, _: Secret, _: Url) -> Pending<'_, Result<(), String>> {
         Box::pin(async { Err("nothing is kept".to_owned()) })
+    }
+
+    fn keep_derived(&self, _: String, _: BoundSecret) -> Result<(), String> {
+        Err("nothing is kept".to_owned())
     }
 
     fn forget(&self, _: String) -> Pending<'_, ()> {

@@ -18,7 +18,7 @@ use crate::{
     error::LoadError,
     http::{Network, Profile, Profiles, TaskSite},
     limits::{HttpLimits, Limits},
-    loaded::{Loaded, Wanted, login_session},
+    loaded::{Loaded, Wanted, login_session::LoginSession},
     outside::{LogSink, Pending, Storage, Vault},
 };
 
@@ -99,7 +99,7 @@ impl Guest {
 
 /// A login as `plugin-host` drives it.
 struct Login {
-    session: login_session::Session,
+    session: LoginSession,
     secrets: Secrets,
     slot: String,
     profile: Arc<Profile>,
@@ -240,7 +240,7 @@ impl Vault for Secrets {
         })
     }
 
-    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+    fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {
         Box::pin(async move { or_none(self.all().await) })
     }
 
@@ -254,6 +254,10 @@ impl Vault for Secrets {
                 .await
                 .map_err(|error| error.to_string())
         })
+    }
+
+    fn keep_derived(&self, name: String, secret: BoundSecret) -> Result<(), String> {
+        self.keep_derived(&name, secret).map_err(|error| error.to_string())
     }
 
     fn forget(&self, name: String) -> Pending<'_, ()> {

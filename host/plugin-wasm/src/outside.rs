@@ -26,12 +26,14 @@ pub trait Storage: Send + Sync + fmt::Debug {
 pub trait Vault: Send + Sync + fmt::Debug {
     /// The secrets of the account in a slot; `None` if nobody is logged in there.
     fn of_account(&self, slot: String) -> Pending<'_, Option<Arc<dyn Vault>>>;
-    /// Every secret that a response could repeat, by name.
-    fn all(&self) -> Pending<'_, Vec<(String, Secret)>>;
+    /// Every secret that a response could repeat, by name, and the hosts that it may be sent to.
+    fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>>;
     /// The secret of this name, and the hosts that it may be sent to.
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>>;
     /// Stores a value captured from a response of `url`; the error is for the plugin.
     fn capture(&self, name: String, value: Secret, url: Url) -> Pending<'_, Result<(), String>>;
+    /// Keeps a secret that was computed from another, until the call or the login is over; the error is for the plugin.
+    fn keep_derived(&self, name: String, secret: BoundSecret) -> Result<(), String>;
     /// Deletes a captured value.
     fn forget(&self, name: String) -> Pending<'_, ()>;
     /// The stored cookies.

@@ -177,7 +177,7 @@ impl Permissions {
             needed.extend(asked.input_host.then_some(Permission::InputHost));
             needed.extend(asked.reads_cookies.then_some(Permission::ReadCookies));
         }
-        let derives = imports(|import| matches!(import, "vault.digest" | "vault.hmac" | "vault.rsa-encrypt"));
+        let derives = imports(|import| matches!(import, "vault.digest" | "vault.hmac"));
         // All scripts import what their engine does, so it is what their manifests say.
         let is_script = manifest.language == Language::Script;
         needed.extend((derives && (asked.derives_secrets || !is_script)).then_some(Permission::DeriveSecrets));

@@ -103,15 +103,24 @@ impl vault::Host for CallState {
         oaep: bool,
         encoding: vault::Encoding,
     ) -> wasmtime::Result<Result<String, String>> {
-        let secret = match self.filled(&account, &format!("{{{name}}}")).await {
-            Ok(secret) => secret,
-            Err(reason) => return Ok(Err(reason)),
+        let Some(vault) = self.vault_of(account.clone()).await else {
+            return Ok(Err(format!("nobody is logged in to the account {account}")));
         };
+        let Some(secret) = vault.find(name.clone()).await else {
+            return Ok(Err(format!("there is no secret {name}")));
+        };
+        let plain = secret.value().clone();
         let encrypted = self.search_text(public_key.len(), move |_| {
-            Ok(rsa::encrypt(&public_key, secret.expose().as_bytes(), oaep))
+            Ok(rsa::encrypt(&public_key, plain.expose().as_bytes(), oaep))
         });
         let encrypted = encrypted.await?.flatten();
-        Ok(encrypted.map(|encrypted| encode(encoding, &encrypted)))
+        // The key may be the plugin's own: who has its other half could read the secret.
+        Ok(encrypted.and_then(|encrypted| {
+            let encrypted = Secret::new(encode(encoding, &encrypted));
+            let name = format!("{name}.rsa");
+            vault.keep_derived(name.clone(), secret.with_value(encrypted))?;
+            Ok(name)
+        }))
     }
 }
 

@@ -44,7 +44,7 @@ impl Network for Watched {
     fn exchange(&self, exchange: Exchange) -> Exchanged<'_> {
         Box::pin(async move {
             for cookie in self.profile.cookie_values() {
-                self.watch.keep_secret("cookie", &cookie);
+                self.watch.keep_secret("cookie", cookie.value().expose());
             }
             let answered = self.network.exchange(exchange.clone()).await;
             match &answered {

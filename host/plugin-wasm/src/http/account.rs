@@ -5,14 +5,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use accounts::Scrubber;
+use accounts::{BoundSecret, Scrubber};
 use transfer::Secret;
+use url::Url;
 
 use super::{FetchError, Profile};
 use crate::outside::Vault;
 
-/// The shortest value of a secret that is searched for in responses: shorter ones occur in a page by chance.
-const MIN_SECRET_BYTES: usize = 4;
+/// The shortest value of a secret that is searched for in responses and redirects: shorter ones occur by chance.
+pub(crate) const MIN_SECRET_BYTES: usize = 4;
 
 /// The shortest value of a cookie that is searched for: sites keep words in cookies, too.
 const MIN_COOKIE_BYTES: usize = 16;
@@ -47,15 +48,15 @@ impl Profiles {
     }
 }
 
-/// Secrets by name.
-type Known = Vec<(String, Secret)>;
+/// Values of secrets, with their names.
+pub(crate) type Known = Vec<(String, Secret)>;
 
 /// What a request uses: the secrets and cookies of the plugin itself, or of one of its accounts.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) vault: Arc<dyn Vault>,
     pub(crate) profile: Arc<Profile>,
-    /// What finds its secrets, and those that it finds; more are known after a capture or a new cookie.
+    /// What was searched for last, and what finds it.
     scrubber: Mutex<(Known, Arc<Scrubber>)>,
 }
 
@@ -68,18 +69,24 @@ impl Account {
         }
     }
 
-    /// Removes secrets and cookies from what the plugin reads: everything that is known, because a site may repeat in any
-    /// response what it gave out in another one.
-    pub(crate) async fn scrubber(&self) -> Arc<Scrubber> {
+    /// The secrets that one of the hosts of `hops` may have, because they may be sent there, and the cookies of those
+    /// sites. A host may repeat in any response what it gave out in another one. Other secrets are not searched for: whether
+    /// a host's text holds one of them would tell its plugin if a guess is right.
+    pub(crate) async fn known(&self, hops: &[Url]) -> Vec<(String, BoundSecret)> {
         let secrets = self.vault.all().await;
         let secrets = secrets
             .into_iter()
-            .filter(|(_, value)| value.expose().len() >= MIN_SECRET_BYTES);
-        let cookies = self.profile.cookie_values().into_iter().map(Secret::new);
-        let cookies = cookies.filter(|value| value.expose().len() >= MIN_COOKIE_BYTES);
-        let known: Known = secrets
-            .chain(cookies.map(|value| ("cookie".to_owned(), value)))
-            .collect();
+            .filter(|(_, secret)| secret.value().expose().len() >= MIN_SECRET_BYTES);
+        let cookies = self.profile.cookie_values().into_iter();
+        let cookies = cookies.filter(|cookie| cookie.value().expose().len() >= MIN_COOKIE_BYTES);
+        secrets
+            .chain(cookies.map(|cookie| ("cookie".to_owned(), cookie)))
+            .filter(|(_, secret)| hops.iter().any(|hop| secret.for_url(hop).is_some()))
+            .collect()
+    }
+
+    /// Finds `known`. The last one is kept, because most requests of a call are to the same site.
+    pub(crate) fn scrubber(&self, known: Known) -> Arc<Scrubber> {
         let mut kept = self.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != known {
             let values = known.iter().map(|(name, value)| (&**name, value.expose()));

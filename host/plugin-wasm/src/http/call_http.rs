@@ -144,11 +144,9 @@ impl CallHttp {
             self.ledger().bytes += bytes;
             return Ok(cached);
         }
-        let (mut answer, mut url) = self.follow(request, url, &unlocked, clock).await?;
-        let (from, since) = ((&answer, &url), Instant::now());
-        unlocked.capture(&request.captures, from).await?;
-        unlocked.scrub(&mut answer, &mut url).await;
-        self.ledger().computed += since.elapsed();
+        let fetched = self.fetch_with(request, url, &mut unlocked, clock).await;
+        self.ledger().computed += unlocked.worked();
+        let (answer, url) = fetched?;
         let mut response = Response::new(answer, url);
         // The cookies of an account are its credentials.
         response.shows_cookies = self.access.grants.reads_cookies && request.account.is_none();
@@ -156,6 +154,22 @@ impl CallHttp {
             unlocked.profile().keep(key, &response, request.cached_for);
         }
         Ok(response)
+    }
+
+    /// Sends a request and takes out of its response what the plugin may not read.
+    async fn fetch_with(
+        &self,
+        request: &Request,
+        url: Url,
+        unlocked: &mut RequestSecrets,
+        clock: &CallClock,
+    ) -> Result<(Answer, Url), FetchError> {
+        let mut hops = vec![url];
+        let mut answer = self.follow(request, &mut hops, unlocked, clock).await?;
+        let mut url = hops.last().cloned().expect("it began with one");
+        unlocked.capture(&request.captures, (&answer, &url), &hops).await?;
+        unlocked.scrub(&mut answer, &mut url, &hops).await;
+        Ok((answer, url))
     }
 
     /// The cache key, unless the request has secrets: those are always sent.
@@ -188,16 +202,17 @@ impl CallHttp {
             .ok_or_else(|| FetchError::Invalid("the request is larger than plugins may send".to_owned()))
     }
 
+    /// Adds to `hops`, which holds the first, what redirects lead to, and returns the last answer.
     async fn follow(
         &self,
         request: &Request,
-        url: Url,
+        hops: &mut Vec<Url>,
         unlocked: &RequestSecrets,
         clock: &CallClock,
-    ) -> Result<(Answer, Url), FetchError> {
+    ) -> Result<Answer, FetchError> {
         let mut hop = Hop {
             method: request.method.clone(),
-            url,
+            url: hops.last().cloned().expect("it begins with one"),
             headers: request.headers.clone(),
             body: request.body.clone(),
             sends_body: true,
@@ -205,19 +220,19 @@ impl CallHttp {
         // From HTTPS to HTTP is allowed here: `exchange` checks each hop against the grants, which name scheme and host.
         let mut redirects = Redirects::at_most(self.limits.redirects).with_plain_targets();
         loop {
-            let answer = self.exchange(request, &hop, unlocked, clock).await?;
+            let answer = self.exchange(request, (&hop, hops), unlocked, clock).await?;
             let location = location(&answer).filter(|_| request.follows_redirects);
             let Some(location) = location else {
-                return Ok((answer, hop.url));
+                return Ok(answer);
             };
             let target = match redirects.follow(&hop.url, location) {
                 Ok(target) => target,
-                Err(Refusal::Unusable(_)) => return Ok((answer, hop.url)),
+                Err(Refusal::Unusable(_)) => return Ok(answer),
                 Err(Refusal::TooMany(_)) => return Err(FetchError::Invalid("too many redirects".to_owned())),
                 Err(Refusal::Scheme(_)) => return Err(self.deny(Denial::UrlNotAllowed)),
                 Err(refusal) => return Err(FetchError::Invalid(refusal.to_string())),
             };
-            if let Some(name) = unlocked.leaked_by(&target) {
+            if let Some(name) = unlocked.leaked_by(&target, hops).await {
                 // The plugin reads the reason, and the host may be what it should not read.
                 let reason = format!("a redirect would carry the secret {name} to a host that it is not for");
                 return Err(FetchError::Secret(reason));
@@ -226,13 +241,14 @@ impl CallHttp {
                 return Err(self.deny(Denial::UrlNotAllowed));
             }
             hop = hop.redirected(answer.status, target, request.has_secret_body())?;
+            hops.push(hop.url.clone());
         }
     }
 
     async fn exchange(
         &self,
         request: &Request,
-        hop: &Hop,
+        (hop, hops): (&Hop, &[Url]),
         unlocked: &RequestSecrets,
         clock: &CallClock,
     ) -> Result<Answer, FetchError> {
@@ -252,7 +268,9 @@ impl CallHttp {
         put_secrets(&mut exchange, request, hop, unlocked)?;
         let started = Instant::now();
         let answer = self.access.network.exchange(exchange).await;
-        self.access.log.exchanged(line(hop, &answer, started.elapsed()));
+        let mut line = line(hop, &answer, started.elapsed());
+        line.address = unlocked.scrubbed(&line.address, hops).await;
+        self.access.log.exchanged(line);
         let answer = answer.map_err(FetchError::Network)?;
         self.count(&answer)?;
         unlocked.take_cookies(request, &hop.url, &answer);
@@ -437,13 +455,18 @@ fn with_json(body: &[u8], pointer: &str, text: &str) -> Result<Bytes, FetchError
     Ok(json.to_string().into())
 }
 
-/// The journal line of a request, without query, headers and body.
+/// The journal line of a request, without query, headers and body, and without the parameters of its path: servers put
+/// sessions there (`;jsessionid=`).
 fn line(hop: &Hop, answer: &Result<Answer, NetworkError>, elapsed: Duration) -> RequestLine {
     let mut address = hop.url.clone();
     let _no_password_to_remove = address.set_password(None);
     let _no_user_to_remove = address.set_username("");
     address.set_query(None);
     address.set_fragment(None);
+    let segments = address.path().split('/');
+    let segments = segments.map(|segment| segment.split_once(';').map_or(segment, |(name, _)| name));
+    let path = segments.collect::<Vec<_>>().join("/");
+    address.set_path(&path);
     RequestLine {
         method: hop.method.clone(),
         address: address.into(),

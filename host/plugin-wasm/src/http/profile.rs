@@ -8,10 +8,12 @@ use std::{
     time::Duration,
 };
 
-use cookie_store::{CookieStore, RawCookie, serde::json};
+use accounts::BoundSecret;
+use cookie_store::{Cookie, CookieDomain, CookieStore, RawCookie, serde::json};
 use plugin_host::is_public_suffix;
 use ring::digest::{Context, SHA256, SHA256_OUTPUT_LEN};
 use tokio::{sync::OnceCell, time::Instant};
+use transfer::Secret;
 use url::Url;
 
 use super::Response;
@@ -123,10 +125,18 @@ impl Profile {
         values.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
-    /// The values of all cookies.
-    pub(crate) fn cookie_values(&self) -> Vec<String> {
+    /// The values of all cookies, each bound to its site.
+    pub(crate) fn cookie_values(&self) -> Vec<BoundSecret> {
         let jar = self.jar();
-        jar.cookies.iter_any().map(|cookie| cookie.value().to_owned()).collect()
+        let bound = |cookie: &Cookie<'_>| {
+            let (CookieDomain::HostOnly(domain) | CookieDomain::Suffix(domain)) = &cookie.domain else {
+                return None;
+            };
+            // Of any connection: a site may repeat a cookie also where it would not be sent.
+            let site = Url::parse(&format!("http://{domain}/")).ok()?;
+            Some(BoundSecret::captured(Secret::new(cookie.value()), &site, Vec::new()))
+        };
+        jar.cookies.iter_any().filter_map(bound).collect()
     }
 
     /// The cached response to this request, unless expired.

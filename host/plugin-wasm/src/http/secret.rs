@@ -5,21 +5,29 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
-use accounts::{BoundSecret, Scrubber, Template, not_bound, placeholder};
+use accounts::{BoundSecret, Scan, Scrubber, Template, not_bound, placeholder};
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
+use memchr::memmem;
+use percent_encoding::percent_decode;
 use svc_plugin_text::{self as search, Work};
 use transfer::Secret;
 use url::Url;
 
-use super::{Answer, Cookies, FetchError, Profile, Request, account::Account, header};
+use super::{
+    Answer, Cookies, FetchError, Profile, Request,
+    account::{Account, MIN_SECRET_BYTES},
+    header,
+};
 
 /// The most secret fields, and the most captures, of one request.
 const MAX_FIELDS: usize = 32;
 
-/// The shortest secret that is searched for in the target of a redirect: shorter ones occur by chance.
-const MIN_FOUND_BYTES: usize = 4;
+/// How often the target of a redirect is decoded to find secrets in it: sites encode an address in an address.
+const MAX_DECODED: usize = 3;
 
 /// The most steps of the search for a field of a form: enough for a page of some hundred kilobytes.
 const FORM_STEPS: u64 = 2_000_000;
@@ -99,6 +107,8 @@ pub(crate) struct RequestSecrets {
     captured: Vec<(String, Secret)>,
     /// The last value of each cookie that was set, for captures.
     cookies: Mutex<BTreeMap<String, (Secret, Url)>>,
+    /// Time spent on searching for secrets.
+    worked: Mutex<Duration>,
 }
 
 impl RequestSecrets {
@@ -121,7 +131,53 @@ impl RequestSecrets {
             secrets: found,
             captured: Vec::new(),
             cookies: Mutex::default(),
+            worked: Mutex::default(),
         })
+    }
+
+    /// The time spent on searching for secrets, without waiting.
+    pub(crate) fn worked(&self) -> Duration {
+        *self.worked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work<T>(&self, work: impl FnOnce() -> T) -> T {
+        let since = Instant::now();
+        let done = work();
+        *self.worked.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
+        done
+    }
+
+    /// What hosts of `hops` may have been told, and what this request sends or has captured.
+    async fn known(&self, hops: &[Url]) -> Vec<(String, BoundSecret)> {
+        let mut known = self.account.known(hops).await;
+        for (name, secret) in &self.secrets {
+            let is_same = |(other, found): &(String, BoundSecret)| other == name && found.value() == secret.value();
+            if secret.value().expose().len() >= MIN_SECRET_BYTES && !known.iter().any(is_same) {
+                known.push((name.clone(), secret.clone()));
+            }
+        }
+        known
+    }
+
+    async fn scrubber(&self, hops: &[Url]) -> Arc<Scrubber> {
+        let known = self.known(hops).await.into_iter();
+        let known = known.map(|(name, secret)| (name, secret.value().clone())).collect();
+        self.work(|| self.account.scrubber(known))
+    }
+
+    /// `text` of the request itself, without secrets.
+    pub(crate) async fn scrubbed(&self, text: &str, hops: &[Url]) -> String {
+        let scrubber = self.scrubber(hops).await;
+        self.work(|| scrubber.text(text).into_owned())
+    }
+
+    /// Searches a body, which takes time on a thread that serves other calls as well.
+    async fn scan<'t>(&self, scrubber: &'t Scrubber, body: &'t [u8]) -> Scan<'t> {
+        let mut scan = scrubber.scan(body);
+        while !self.work(|| scan.turn()) {
+            tokio::task::yield_now().await;
+        }
+        scan
     }
 
     /// The cookies and cached responses that it uses.
@@ -144,19 +200,15 @@ impl RequestSecrets {
     }
 
     /// The name of a secret that `target` contains but may not be sent there: some sites redirect with all parameters
-    /// that they received.
-    pub(crate) fn leaked_by(&self, target: &Url) -> Option<&str> {
-        let mut unbound = self
-            .secrets
-            .iter()
-            .filter(|(_, secret)| secret.for_url(target).is_none());
-        let carries = |name: &str, secret: &BoundSecret| {
-            let scrubber = Scrubber::new([(name, secret.value().expose())]);
-            scrubber.find(target.as_str().as_bytes()).is_some()
-        };
-        unbound
-            .find(|(name, secret)| secret.value().expose().len() >= MIN_FOUND_BYTES && carries(name, secret))
-            .map(|(name, _)| name.as_str())
+    /// that they received, and a site can put whatever it was ever sent into a redirect.
+    pub(crate) async fn leaked_by(&self, target: &Url, hops: &[Url]) -> Option<String> {
+        let known = self.known(hops).await;
+        let unbound = known.iter().filter(|(_, secret)| secret.for_url(target).is_none());
+        self.work(|| {
+            let scrubber = Scrubber::new(unbound.map(|(name, secret)| (&**name, secret.value().expose())));
+            let forms = decoded(target);
+            forms.iter().find_map(|form| scrubber.find(form).map(str::to_owned))
+        })
     }
 
     /// Takes the cookies of a response on the way.
@@ -186,15 +238,26 @@ impl RequestSecrets {
         &mut self,
         captures: &[Capture],
         (answer, url): (&Answer, &Url),
+        hops: &[Url],
     ) -> Result<(), FetchError> {
+        let mut marked = None;
         for capture in captures {
             // Parsing a long response takes time on a thread that serves other calls as well.
             tokio::task::yield_now().await;
+            if let (Capture::Form(..), None) = (capture, &marked) {
+                let scrubber = self.scrubber(hops).await;
+                let scan = self.scan(&scrubber, &answer.body).await;
+                marked = Some(Marked::new(&scan, &answer.body)?);
+            }
             let mut from = url.clone();
             let (found, name) = match capture {
-                Capture::Json(pointer, name) => (json_value(&answer.body, pointer), name),
+                Capture::Json(pointer, name) => (self.work(|| json_value(&answer.body, pointer)), name),
                 Capture::Header(field, name) => (header_value(answer, field).map(|value| (value, None)), name),
-                Capture::Form(css, name) => (form_value(&answer.body, css)?.map(|value| (value, None)), name),
+                Capture::Form(css, name) => {
+                    let found = marked.as_ref().map(|marked| self.work(|| marked.form_value(css)));
+                    let found = found.transpose()?.flatten();
+                    (found.map(|value| (value, None)), name)
+                }
                 Capture::Cookie(cookie, name) => {
                     let set = self.cookies().get(cookie).cloned();
                     let set = set.map(|(value, url)| {
@@ -220,19 +283,23 @@ impl RequestSecrets {
         Ok(())
     }
 
-    /// Replaces secrets by their names in the body, the headers and the URL of a response: those of this request and
-    /// all others of its account.
-    pub(crate) async fn scrub(&self, answer: &mut Answer, url: &mut Url) {
+    /// Replaces secrets by their names in the body, the headers and the URL of a response: those of this request, and
+    /// those of its account that the hosts of `hops` may have been told.
+    pub(crate) async fn scrub(&self, answer: &mut Answer, url: &mut Url, hops: &[Url]) {
         for (name, written) in &self.captured {
             let name = format!("\"{}\"", placeholder(name));
-            if let Some(body) = replaced(&answer.body, written.expose().as_bytes(), name.as_bytes()) {
+            let found = self.work(|| replaced(&answer.body, written.expose().as_bytes(), name.as_bytes()));
+            if let Some(body) = found {
                 answer.body = body.into();
             }
+            tokio::task::yield_now().await;
         }
-        let scrubber = self.account.scrubber().await;
-        // Searching a long response takes time on a thread that serves other calls as well.
-        tokio::task::yield_now().await;
-        if let Cow::Owned(body) = scrubber.bytes(&answer.body) {
+        let scrubber = self.scrubber(hops).await;
+        let body = self
+            .scan(&scrubber, &answer.body)
+            .await
+            .replaced(|name, _| placeholder(name));
+        if let Some(body) = body {
             answer.body = Bytes::from(body);
         }
         for (_, value) in &mut answer.headers {
@@ -253,35 +320,103 @@ impl RequestSecrets {
 }
 
 /// `text` with every occurrence of `part`, which is not empty, replaced by `by`.
-fn replaced(mut text: &[u8], part: &[u8], by: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    while let Some(at) = text.windows(part.len()).position(|window| window == part) {
-        out.extend_from_slice(&text[..at]);
+fn replaced(text: &[u8], part: &[u8], by: &[u8]) -> Option<Vec<u8>> {
+    let (mut out, mut done) = (Vec::new(), 0);
+    for at in memmem::find_iter(text, part) {
+        out.extend_from_slice(&text[done..at]);
         out.extend_from_slice(by);
-        text = &text[at + part.len()..];
+        done = at + part.len();
     }
-    (!out.is_empty()).then(|| {
-        out.extend_from_slice(text);
+    (done > 0).then(|| {
+        out.extend_from_slice(&text[done..]);
         out
     })
 }
 
-/// The value of the first element that `css` selects: its attribute `value`, the `content` of a `meta`, or its text.
-fn form_value(body: &[u8], css: &str) -> Result<Option<String>, FetchError> {
-    let text = String::from_utf8_lossy(body);
-    let found = search::select(&text, css, &mut Work::of_steps(FORM_STEPS));
-    let found = found.map_err(|error| FetchError::Invalid(error.to_string()))?;
-    Ok(found.into_iter().next().map(|node| {
-        let attribute = |name: &str| {
-            node.attrs
-                .iter()
-                .find(|(known, _)| known == name)
-                .map(|(_, value)| value.clone())
+/// The address of a redirect as it is, and as those read it that decode it.
+fn decoded(target: &Url) -> Vec<Vec<u8>> {
+    let mut forms = vec![target.as_str().as_bytes().to_vec()];
+    for _ in 0..MAX_DECODED {
+        let last = forms.last().map(Vec::as_slice).unwrap_or_default();
+        let next: Vec<u8> = percent_decode(last).collect();
+        if next == last {
+            break;
+        }
+        forms.push(next);
+    }
+    let spaced = forms.iter().filter(|form| form.contains(&b'+'));
+    let spaced: Vec<Vec<u8>> = spaced
+        .map(|form| {
+            let space = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
+            form.iter().map(space).collect()
+        })
+        .collect();
+    forms.extend(spaced);
+    forms
+}
+
+/// A page in which marks stand for secrets. A selector of a plugin would find out what begins with which letter.
+struct Marked {
+    page: String,
+    /// Not to be guessed: a page or a plugin cannot write a mark.
+    key: String,
+    /// What the page has in the place of each mark.
+    originals: Vec<Secret>,
+}
+
+impl Marked {
+    fn new(scan: &Scan<'_>, body: &[u8]) -> Result<Self, FetchError> {
+        let mut key = [0; 16];
+        getrandom::fill(&mut key).map_err(|error| FetchError::Invalid(error.to_string()))?;
+        let key = HEXLOWER.encode(&key);
+        let mut originals = Vec::new();
+        let page = scan.replaced(|_, original| {
+            originals.push(Secret::new(String::from_utf8_lossy(original)));
+            format!("{key}{:06}", originals.len() - 1)
+        });
+        let page = page.as_deref().unwrap_or(body);
+        Ok(Self {
+            page: String::from_utf8_lossy(page).into_owned(),
+            key,
+            originals,
+        })
+    }
+
+    /// The value of the first element that `css` selects: its attribute `value`, the `content` of a `meta`, or its text.
+    fn form_value(&self, css: &str) -> Result<Option<String>, FetchError> {
+        let found = select(&self.page, css)?;
+        let Some(node) = found.into_iter().next() else {
+            return Ok(None);
         };
-        attribute("value")
-            .or_else(|| attribute("content"))
-            .unwrap_or_else(|| node.text.clone())
-    }))
+        let attribute = |name: &str| {
+            let mut attributes = node.attrs.iter();
+            let found = attributes.find(|(known, _)| known == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let value = attribute("value").or_else(|| attribute("content"));
+        self.filled(&value.unwrap_or_else(|| node.text.clone())).map(Some)
+    }
+
+    /// `text` with what the page has in the place of marks, decoded like the text around.
+    fn filled(&self, text: &str) -> Result<String, FetchError> {
+        let mut pieces = text.split(&*self.key);
+        let mut filled = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let (number, after) = piece.split_at_checked(6).unwrap_or((piece, ""));
+            let original = number.parse().ok().and_then(|at: usize| self.originals.get(at));
+            let original = original.map(Secret::expose).unwrap_or_default();
+            let element = format!("<p>{}</p>", original.replace('<', "&lt;"));
+            let decoded = select(&element, "p")?.into_iter().next();
+            filled.push_str(&decoded.map(|node| node.text).unwrap_or_default());
+            filled.push_str(after);
+        }
+        Ok(filled)
+    }
+}
+
+fn select(page: &str, css: &str) -> Result<Vec<search::Node>, FetchError> {
+    let found = search::select(page, css, &mut Work::of_steps(FORM_STEPS));
+    found.map_err(|error| FetchError::Invalid(error.to_string()))
 }
 
 /// The text or number at `pointer`, and its spelling.

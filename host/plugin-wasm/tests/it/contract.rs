@@ -1,6 +1,9 @@
 //! What may change in the contract without breaking plugins, and that everything else is noticed at load.
 
-use std::sync::Arc;
+use std::{
+    process::Command,
+    sync::{Arc, Mutex},
+};
 
 use accounts::BoundSecret;
 use plugin_host::{Grants, PluginFault, runtime::Language};
@@ -127,24 +130,33 @@ async fn a_newer_plugin_runs_on_an_older_host_unless_it_uses_what_is_new() {
 }
 
 /// The secrets of a plugin with one, of any name.
-#[derive(Debug)]
-struct OneSecret;
+#[derive(Debug, Default)]
+struct OneSecret {
+    /// What was computed from it.
+    derived: Mutex<Vec<(String, BoundSecret)>>,
+}
 
 impl Vault for OneSecret {
     fn of_account(&self, _slot: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
         Box::pin(async { None })
     }
 
-    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+    fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {
         Box::pin(async { Vec::new() })
     }
 
     fn find(&self, _name: String) -> Pending<'_, Option<BoundSecret>> {
-        Box::pin(async { Some(BoundSecret::new(Secret::new("hunter2"), Vec::new())) })
+        let hosts = vec!["https://a.example".parse().unwrap()];
+        Box::pin(async { Some(BoundSecret::new(Secret::new("hunter2"), hosts)) })
     }
 
     fn capture(&self, _name: String, _value: Secret, _url: url::Url) -> Pending<'_, Result<(), String>> {
         Box::pin(async { Ok(()) })
+    }
+
+    fn keep_derived(&self, name: String, secret: BoundSecret) -> Result<(), String> {
+        self.derived.lock().unwrap().push((name, secret));
+        Ok(())
     }
 
     fn forget(&self, _name: String) -> Pending<'_, ()> {
@@ -178,12 +190,55 @@ async fn a_plugin_reads_a_secret_only_if_the_user_agreed() {
                 reveals_secrets,
                 ..Grants::default()
             },
-            vault: Arc::new(OneSecret),
+            vault: Arc::new(OneSecret::default()),
             ..context().0
         };
         let called = loaded.preview("https://example.org/", context, Limits::preview()).await;
         assert_eq!(matches!(called.result, Err(PluginFault::Trap { .. })), reveals_secrets);
     }
+}
+
+#[tokio::test]
+async fn what_a_plugin_encrypts_to_its_own_key_stays_a_secret_for_the_same_hosts() {
+    let dir = tempfile::tempdir().unwrap();
+    let private = dir.path().join("key.pem");
+    let openssl = |arguments: &[&str]| Command::new("openssl").args(arguments).arg(&private).output().unwrap();
+    openssl(&["genrsa", "-out"]);
+    let public = String::from_utf8(openssl(&["rsa", "-pubout", "-in"]).stdout).unwrap();
+    let data = format!(
+        r#"(data (i32.const 4096) "{}") (data (i32.const 8192) "pw")"#,
+        public.replace('\n', "\\n")
+    );
+    let parameters = "i32 ".repeat(9);
+    let items = format!(
+        r#"(import "svc:plugin/vault@0.1.0" "rsa-encrypt" (func $encrypt (param {parameters}))) {MEMORY} {data}"#
+    );
+    // It traps if it got the name of a secret: no error at 64, and at 72 its length.
+    let (zero, key) = (
+        "(i32.const 0)",
+        format!("(i32.const 4096) (i32.const {})", public.len()),
+    );
+    let name = "(i32.const 8192) (i32.const 2)";
+    let body = format!(
+        "(call $encrypt {zero} {zero} {name} {key} (i32.const 1) (i32.const 1) (i32.const 64))
+         (if (i32.eqz (i32.load8_u (i32.const 64)))
+            (then (if (i32.eq (i32.load (i32.const 72)) (i32.const 6)) (then unreachable))))"
+    );
+    let loaded = load(previewer(&["vault"], &items, &body)).await.unwrap();
+    let vault = Arc::new(OneSecret::default());
+    let context = CallContext {
+        vault: Arc::clone(&vault) as _,
+        ..context().0
+    };
+    let called = loaded.preview("https://example.org/", context, Limits::preview()).await;
+    assert!(matches!(called.result, Err(PluginFault::Trap { .. })), "{called:?}");
+    let derived = vault.derived.lock().unwrap().clone();
+    let [(name, secret)] = &derived[..] else {
+        panic!("{derived:?}")
+    };
+    assert_eq!((name.as_str(), secret.value().expose().len()), ("pw.rsa", 344));
+    assert!(secret.for_url(&"https://a.example/".parse().unwrap()).is_some());
+    assert!(secret.for_url(&"https://b.example/".parse().unwrap()).is_none());
 }
 
 #[tokio::test]

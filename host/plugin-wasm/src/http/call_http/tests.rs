@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
 use accounts::BoundSecret;
 use egress::Reach;
-use plugin_host::InputHost;
+use plugin_host::{InputHost, LogLevel};
 use transfer::{Credentials, RequestOptions, Secret};
 
 use super::*;
-use crate::call::CallContext;
 use crate::{
+    call::CallContext,
+    capability::bindings::svc::plugin::http::HttpError,
     http::{Exchanged, secret::Capture},
     outside::{Pending, Vault},
 };
@@ -58,8 +59,23 @@ impl Network for Sites {
     }
 }
 
+/// The journal's lines of requests.
+#[derive(Debug, Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl LogSink for Lines {
+    fn write(&self, _: LogLevel, _: &str) {}
+
+    fn progress(&self, _: u32, _: Option<u32>, _: &str) {}
+
+    fn exchanged(&self, line: RequestLine) {
+        self.0.lock().unwrap().push(line.address);
+    }
+}
+
 struct Bench {
     sites: Arc<Sites>,
+    lines: Arc<Lines>,
     session: CallHttp,
     context: CallContext,
 }
@@ -88,8 +104,10 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
         credentials: Some(login),
         ..RequestOptions::default()
     };
+    let lines = Arc::new(Lines::default());
     let context = CallContext {
         grants,
+        log: lines.clone(),
         network: sites.clone(),
         vault: Arc::new(Keys::default()),
         task: Some(TaskSite::new(task, request)),
@@ -98,6 +116,7 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
     let session = context.http(limits);
     Bench {
         sites,
+        lines,
         session,
         context,
     }
@@ -107,25 +126,24 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
 #[derive(Debug, Default)]
 struct Keys(Mutex<BTreeMap<String, BoundSecret>>);
 
+fn token() -> BoundSecret {
+    let hosts = ["https://a.example", "https://*.cdn.example"].map(|host| host.parse().unwrap());
+    BoundSecret::new(Secret::new("hunter2&x"), hosts.into())
+}
+
 impl Vault for Keys {
     fn of_account(&self, _slot: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
         Box::pin(async { None })
     }
 
-    fn all(&self) -> Pending<'_, Vec<(String, Secret)>> {
+    fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {
         let captured = self.0.lock().unwrap();
-        let captured = captured
-            .iter()
-            .map(|(name, secret)| (name.clone(), secret.value().clone()));
-        let all: Vec<_> = captured
-            .chain([("token".to_owned(), Secret::new("hunter2&x"))])
-            .collect();
+        let captured = captured.iter().map(|(name, secret)| (name.clone(), secret.clone()));
+        let all: Vec<_> = captured.chain([("token".to_owned(), token())]).collect();
         Box::pin(async move { all })
     }
 
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>> {
-        let hosts = ["https://a.example", "https://*.cdn.example"].map(|host| host.parse().unwrap());
-        let token = || BoundSecret::new(Secret::new("hunter2&x"), hosts.into());
         let captured = self.0.lock().unwrap().get(&name).cloned();
         Box::pin(async move { captured.or_else(|| (name == "token").then(token)) })
     }
@@ -134,6 +152,11 @@ impl Vault for Keys {
         let secret = BoundSecret::captured(value, &url, Vec::new());
         self.0.lock().unwrap().insert(name, secret);
         Box::pin(async { Ok(()) })
+    }
+
+    fn keep_derived(&self, name: String, secret: BoundSecret) -> Result<(), String> {
+        self.0.lock().unwrap().insert(name, secret);
+        Ok(())
     }
 
     fn forget(&self, name: String) -> Pending<'_, ()> {
@@ -511,6 +534,173 @@ async fn a_captured_value_is_replaced_and_can_be_used() {
     let mut other = Request::new("GET", "https://b.example/");
     other.add_secret(SecretPosition::Header, "X-Stolen", "{access}");
     assert!(matches!(bench.session.send(other).await, Err(FetchError::Secret(_))));
+}
+
+/// A value that `a.example` gave out.
+const SESSION: &str = "S3ss10nT0ken+/=";
+
+/// A plugin with that value, in front of these sites.
+async fn with_session(sites: Sites) -> Bench {
+    let bench = of(sites.answer("https://a.example/login", 200, &[("x-session", SESSION)], ""));
+    let mut login = Request::new("POST", "https://a.example/login");
+    login.add_capture(Capture::Header("X-Session".to_owned(), "session".to_owned()));
+    bench.session.send(login).await.unwrap();
+    bench
+}
+
+#[tokio::test]
+async fn theft_by_redirect_tells_its_plugin_and_the_journal_nothing() {
+    let targets = [
+        "https://s3ss10nt0ken.b.example/",
+        "https://b.example/?k=S3ss10nT0ken%2B%2F%3D",
+        "https://b.example/s3SS10NT0KEN%2b/%3d",
+        "https://evil.example/S3ss10nT0ken+/=",
+        "https://S3ss10nT0ken%2B%2F%3D@b.example/",
+        "https://b.example/?u=https%3A%2F%2Fc%3Fk%3DS3ss10nT0ken%25252B%25252F%25253D",
+        "https://b.example/#S3ss10nT0ken+/=",
+    ];
+    for (number, target) in targets.iter().enumerate() {
+        for carries_it in [true, false] {
+            let bench = with_session(Sites::default().redirect("https://a.example/", 302, target)).await;
+            let mut request = Request::new("GET", "https://a.example/");
+            if carries_it {
+                request.add_secret(SecretPosition::Header, "X-Key", "{session}");
+            }
+            let refused = bench.session.send(request).await.unwrap_err();
+            // The first has a part of the value in it, and is not granted.
+            let is_leak = matches!(refused, FetchError::Secret(_));
+            assert!(is_leak || number == 0, "{target}: {refused:?}");
+            let seen_by_guest = HttpError::try_from(refused).unwrap();
+            let lines = bench.lines.0.lock().unwrap().clone();
+            let texts = format!("{seen_by_guest:?} {:?} {lines:?}", bench.session.traffic().denied);
+            let is_told = texts.to_lowercase().contains("s3ss10nt0ken");
+            assert!(!is_told || number == 0 && !carries_it, "{target}: {texts}");
+            assert_eq!(bench.asked().len(), 2, "{target}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_a_secret_is_not_for_does_not_tell_whether_a_guess_is_right() {
+    let guess = "hunter2&x S3ss10nT0ken+/=";
+    let bench = with_session(
+        Sites::default()
+            .page("https://b.example/", guess)
+            .page("https://a.example/", guess)
+            .redirect("https://a.example/away", 302, "https://b.example/")
+            .redirect("https://b.example/away", 302, "https://x.cdn.example/?k=hunter2%26x")
+            .page("https://x.cdn.example/?k=hunter2%26x", ""),
+    )
+    .await;
+    let text = async |url: &str| bench.get(url).await.unwrap().text().to_string();
+    assert_eq!(text("https://b.example/").await, guess);
+    assert_eq!(text("https://a.example/").await, "‹secret:token› ‹secret:session›");
+    // The first of the two hosts may have told it the other.
+    assert_eq!(text("https://a.example/away").await, "‹secret:token› ‹secret:session›");
+    assert_eq!(text("https://b.example/away").await, "");
+}
+
+#[tokio::test]
+async fn a_selector_does_not_find_out_letters_of_a_secret() {
+    let page =
+        "<input name=t value='hunter2&amp;x-1'><meta name=m content=\"&lt;S3ss10nT0ken%2B%2F%3D&gt;\"> ‹secret:token›";
+    let bench = with_session(
+        Sites::default()
+            .page("https://a.example/", page)
+            .page("https://b.example/", page),
+    )
+    .await;
+    let captured = async |url: &str, css: &str| {
+        let mut request = Request::new("GET", url);
+        request.add_capture(Capture::Form(css.to_owned(), "found".to_owned()));
+        bench.session.send(request).await.unwrap();
+        let vault = &bench.context.vault;
+        let found = vault.find("found".to_owned()).await;
+        vault.forget("found".to_owned()).await;
+        found.map(|found| found.value().expose().to_owned())
+    };
+    let site = "https://a.example/";
+    for css in ["[value^=h]", "[value*=unter]", "[content*=S3ss]", "[value*=secret]"] {
+        assert_eq!(captured(site, css).await, None, "{css}");
+    }
+    let value = captured(site, "input[value$='-1']").await;
+    assert_eq!(value.as_deref(), Some("hunter2&x-1"));
+    let content = captured(site, "meta").await;
+    assert_eq!(content.as_deref(), Some("<S3ss10nT0ken%2B%2F%3D>"));
+    // What only looks like the name of a secret is not filled in.
+    let forged = of(Sites::default().page("https://b.example/", "<p>‹secret:token›</p>"));
+    let mut request = Request::new("GET", "https://b.example/");
+    request.add_capture(Capture::Form("p".to_owned(), "found".to_owned()));
+    forged.session.send(request).await.unwrap();
+    let found = forged.context.vault.find("found".to_owned()).await.unwrap();
+    assert_eq!(found.value().expose(), "‹secret:token›");
+}
+
+#[tokio::test]
+async fn the_journal_s_addresses_hold_no_sessions() {
+    let bench = with_session(
+        Sites::default()
+            .page("https://a.example/list;jsessionid=0123/page;v=1?q=2", "")
+            .page("https://a.example/of/S3ss10nT0ken+%2F=/x", ""),
+    )
+    .await;
+    bench
+        .get("https://a.example/list;jsessionid=0123/page;v=1?q=2")
+        .await
+        .unwrap();
+    bench.get("https://a.example/of/S3ss10nT0ken+%2F=/x").await.unwrap();
+    let lines = bench.lines.0.lock().unwrap().clone();
+    let expected = ["login", "list/page", "of/‹secret:session›/x"].map(|path| format!("https://a.example/{path}"));
+    assert_eq!(lines, expected);
+}
+
+#[tokio::test]
+async fn a_number_that_is_captured_is_a_text_in_what_the_plugin_reads() {
+    let body = r#"{"pin": 12345, "again": "12345"}"#;
+    let bench = of(Sites::default().page("https://a.example/", body));
+    let mut request = Request::new("GET", "https://a.example/");
+    request.add_capture(Capture::Json("/pin".to_owned(), "pin".to_owned()));
+    let mut response = bench.session.send(request).await.unwrap();
+    assert!(
+        response.text().starts_with(r#"{"pin": "‹secret:pin›", "#),
+        "{}",
+        response.text()
+    );
+}
+
+#[tokio::test]
+async fn a_long_response_is_searched_in_turns() {
+    let bench = of(Sites::default().page("https://a.example/", &"hunter2 ".repeat(512 * 1024)));
+    let (mut turns, mut sent) = (0, None);
+    tokio::select! {
+        response = bench.get("https://a.example/") => sent = Some(response),
+        () = async { loop { tokio::task::yield_now().await; turns += 1; } } => {}
+    }
+    assert_eq!(sent.unwrap().unwrap().body.len(), 4 * 1024 * 1024);
+    assert!(turns >= 16, "{turns}");
+}
+
+#[tokio::test]
+async fn more_cookies_than_can_be_searched_for_withhold_what_the_site_answers() {
+    let cookies: Vec<_> = (0..300)
+        .map(|number| format!("c{number}={number:04}{}", "x+y/".repeat(1000)))
+        .collect();
+    let headers: Vec<_> = cookies.iter().map(|cookie| ("set-cookie", cookie.as_str())).collect();
+    let limits = HttpLimits {
+        header_bytes: usize::MAX,
+        header_lines: usize::MAX,
+        ..HttpLimits::default()
+    };
+    let bench = bench(
+        Sites::default()
+            .answer("https://a.example/", 200, &headers, "a page")
+            .page("https://b.example/", "a page"),
+        limits,
+    );
+    let mut withheld = bench.get("https://a.example/").await.unwrap();
+    assert_eq!(&*withheld.text(), "‹secret:withheld›");
+    let mut other = bench.get("https://b.example/").await.unwrap();
+    assert_eq!(&*other.text(), "a page");
 }
 
 #[tokio::test]
