@@ -86,9 +86,19 @@ impl Account<'_> {
         host::hmac(self.0, key, data, hash, encoding).map_err(Error::Internal)
     }
 
-    /// The secret of this name, encrypted to the public RSA key of a site, in PEM: with OAEP, or as PKCS #1 v1.5 says. Users
-    /// are asked about it as about [`Account::digest`]. The host for tests has no RSA.
+    /// Encrypts the secret of this name to the public RSA key of a site, in PEM: with OAEP, or as PKCS #1 v1.5 says. The
+    /// result stays a secret, which may be sent to the same hosts; this is its place in templates. It is gone after the
+    /// call or the login. The host for tests computes nothing.
+    ///
+    /// ```
+    /// use svc_plugin::{test, vault::{self, Encoding}};
+    ///
+    /// let host = test::Host::new().secret("main", "password", "hunter2");
+    /// let place = host.run(|| vault::account("main").rsa_encrypt("password", "-----BEGIN …", true, Encoding::Base64));
+    /// assert_eq!(place.as_deref(), Ok("{password.rsa}"));
+    /// ```
     pub fn rsa_encrypt(&self, name: &str, public_key_pem: &str, uses_oaep: bool, encoding: Encoding) -> Result<String> {
-        host::rsa_encrypt(self.0, name, public_key_pem, uses_oaep, encoding).map_err(Error::Internal)
+        let encrypted = host::rsa_encrypt(self.0, name, public_key_pem, uses_oaep, encoding);
+        encrypted.map(|name| format!("{{{name}}}")).map_err(Error::Internal)
     }
 }

@@ -44,7 +44,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
 QR codes are drawn for the site's app. Without a terminal, what is asked for is read from standard input, a line each. \
 With --json, each answer of the service is a line.
 
-What you type goes to the service and from there to the site; the plugin does not see passwords.";
+Passwords and codes go to the service and from there to hosts that you allowed; the plugin gets the names of their fields. \
+The plugin reads what you type into other fields, such as a user name.";
 
 #[derive(Debug, clap::Args)]
 pub struct LoginArgs {
@@ -273,7 +274,7 @@ impl Login {
             // Many lines, which a terminal would not hide.
             return Ok(self.cookies.take().map(|cookies| cookies.expose().to_owned()));
         }
-        let label = format!("{}: ", printable(&question.label));
+        let label = format!("{}: ", printable(&question.prompt()));
         match (io::stdin().is_terminal(), question.is_secret) {
             (true, true) => prompt::ask_secret(&label).map(Some),
             (true, false) => prompt::ask(&label).map(Some),

@@ -157,7 +157,8 @@ pub struct LoginFieldDto {
     pub key: String,
     /// Its name for the user.
     pub label: String,
-    /// Whether what is typed must not be shown. The plugin does not see it either.
+    /// Whether what is typed must not be shown. The plugin gets its name. What is typed into another field, the plugin reads:
+    /// tell users so.
     pub secret: bool,
 }
 

@@ -22,6 +22,17 @@ pub(super) struct Question {
     pub(super) is_secret: bool,
 }
 
+impl Question {
+    /// The label, and who reads the answer: a plugin chooses what it asks for, and which of it is hidden.
+    pub(super) fn prompt(&self) -> String {
+        if self.is_secret {
+            self.label.clone()
+        } else {
+            format!("{} (the plugin reads this)", self.label)
+        }
+    }
+}
+
 /// What a screen asks for: its fields, and the address that a browser shows at the end.
 pub(super) fn questions(screen: &LoginScreenDto) -> Vec<Question> {
     let fields = screen.fields.iter().map(|field| Question {
@@ -134,7 +145,8 @@ mod tests {
             ..LoginScreenDto::default()
         };
         assert_eq!(keys(&form), [("user".to_owned(), false), ("password".to_owned(), true)]);
-        assert_eq!(questions(&form)[1].label, "password");
+        let prompts: Vec<_> = questions(&form).iter().map(Question::prompt).collect();
+        assert_eq!(prompts, ["Name (the plugin reads this)", "password"]);
         let address = [("url".to_owned(), true)];
         let with_prefix = LoginScreenDto {
             open_url: Some(page(Some("https://a.example/done"))),
