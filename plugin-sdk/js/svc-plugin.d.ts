@@ -172,6 +172,7 @@ declare namespace svc {
     message(text: string): this;
     /** A QR code that works for so many seconds; the hint is what to scan it with. */
     qr(payload: string, seconds: number, hint?: string): this;
+    /** The script reads its value, and users are told so. */
     field(key: string, label: string): this;
     /** Its value goes to the account's secrets; the script gets its name, for templates. */
     secretField(key: string, label: string): this;
@@ -195,7 +196,7 @@ declare namespace svc {
     readonly mode: 'qr' | 'password' | 'cookie' | 'browser';
   }
 
-  /** A login, as `export const login`. The script's own variables last as long as the login. */
+  /** A login, as `export const login`. The script's own variables last as long as the login; responses of earlier steps are empty. */
   interface Login {
     start(call: LoginCall, screen: Screen): void | Promise<void>;
     poll?(call: LoginCall, screen: Screen): void | Promise<void>;

@@ -59,7 +59,7 @@ impl<'a> Screen<'a> {
         self
     }
 
-    /// Asks for a text, which is [`Answers::text`] of `key`.
+    /// Asks for a text, which is [`Answers::text`] of `key`. Users are told that the plugin reads it.
     pub fn field(&mut self, key: &str, label: &str) -> &mut Self {
         self.0.field(key, label, false);
         self

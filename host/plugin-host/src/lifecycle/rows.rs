@@ -160,6 +160,11 @@ fn parse_values(plugin: &str, plain: &str, secret: Option<&[u8]>) -> Result<(Ide
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use ::store::Store;
+    use accounts::{Accounts, Secrets};
+
     use super::*;
 
     /// A row as written by version 1; all later versions must read it.
@@ -176,6 +181,51 @@ mod tests {
         assert_eq!(installation.active.as_ref().unwrap().version.to_string(), "1.2.3");
         let written = serde_json::to_string(&installation).unwrap();
         assert_eq!(written, VERSION_1);
+    }
+
+    #[tokio::test]
+    async fn secrets_and_accounts_in_tables_of_every_version_are_read() {
+        for version in 1..=MIGRATIONS.steps.len() {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("svc.db");
+            let vault = Arc::new(Vault::ephemeral().unwrap());
+            let tables = MigrationSet {
+                steps: &MIGRATIONS.steps[..version],
+                ..MIGRATIONS
+            };
+            let old = Store::open(&path, &[tables]).unwrap();
+            let record = r#"{"value":"opensesame","captured":{"site":"acme.test","is_https":true}}"#;
+            let sealed = vault.seal("plugin.secret/acme@test//token", record.as_bytes()).unwrap();
+            let write = move |transaction: &Transaction<'_>| {
+                transaction.execute("INSERT INTO plugin VALUES ('acme@test', ?1)", [VERSION_1])?;
+                if version >= 2 {
+                    let row = "INSERT INTO plugin_secret VALUES ('acme@test', '', 'secret', 'token', ?1)";
+                    transaction.execute(row, [sealed])?;
+                }
+                if version >= 4 {
+                    let account = r#"{"id":"7","name":"Ann","since_ms":5,"is_expired":false}"#;
+                    let row = "INSERT INTO plugin_account VALUES ('acme@test', 'main', ?1)";
+                    transaction.execute(row, [account])?;
+                }
+                Ok(())
+            };
+            old.write(write).await.unwrap();
+            old.close().await;
+            let accounts = Accounts::new(Store::open(&path, &[MIGRATIONS]).unwrap(), vault);
+            let acme: Identity = "acme@test".parse().unwrap();
+            let ids: Vec<_> = accounts
+                .list(&acme)
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|account| account.id)
+                .collect();
+            assert_eq!(ids, vec!["7"; usize::from(version >= 4)], "version {version}");
+            let secrets = Secrets::new(accounts, acme, BTreeMap::new(), BTreeMap::new());
+            let token = secrets.find("token").await.unwrap();
+            let token = token.map(|token| token.for_url(&"https://acme.test/".parse().unwrap()).is_some());
+            assert_eq!(token, (version >= 2).then_some(true), "version {version}");
+        }
     }
 
     #[test]
