@@ -121,7 +121,7 @@ pub fn spellings(value: &str) -> BTreeSet<String> {
 /// `encodeURIComponent`, and those for a segment of a path.
 const UNESCAPED: [&str; 4] = ["-_.~", "-_.~/", "-_.~!*'()", "-_.~!*'()$&+,;=:@"];
 
-/// What functions that write JSON escape as `\uXXXX` though they need not: none, Go, PHP and Rails, .NET.
+/// What functions that write JSON escape by number (`\u0026`) though they need not: none, Go, PHP and Rails, .NET.
 const ESCAPED_IN_JSON: [&str; 4] = ["", "<>&", "<>&'", "<>&'\"+"];
 
 fn percent_encoded(value: &str, unescaped: &str) -> String {

@@ -581,6 +581,25 @@ async fn theft_by_redirect_tells_its_plugin_and_the_journal_nothing() {
 }
 
 #[tokio::test]
+async fn a_redirect_carries_no_cookie_to_another_site() {
+    let set = "sid=c00kie-of-a-session; Path=/";
+    let bench = of(Sites::default()
+        .answer("https://a.example/", 200, &[("set-cookie", set)], "")
+        .redirect(
+            "https://a.example/away",
+            302,
+            "https://b.example/?s=c00kie-of-a-session",
+        )
+        .redirect("https://a.example/stay", 302, "/?s=c00kie-of-a-session")
+        .page("https://a.example/?s=c00kie-of-a-session", ""));
+    bench.get("https://a.example/").await.unwrap();
+    let refused = bench.get("https://a.example/away").await;
+    assert!(matches!(refused, Err(FetchError::Secret(_))), "{refused:?}");
+    let stayed = bench.get("https://a.example/stay").await.unwrap();
+    assert!(!stayed.final_url.as_str().contains("c00kie"), "{}", stayed.final_url);
+}
+
+#[tokio::test]
 async fn a_host_that_a_secret_is_not_for_does_not_tell_whether_a_guess_is_right() {
     let guess = "hunter2&x S3ss10nT0ken+/=";
     let bench = with_session(
