@@ -81,6 +81,11 @@ pub(crate) struct LoginId {
 }
 
 impl Account {
+    /// Whether both are of one login, which may have been renewed between them.
+    pub fn is_of_same_login(&self, other: &Self) -> bool {
+        self.login_id() == other.login_id()
+    }
+
     pub(crate) fn login_id(&self) -> LoginId {
         LoginId {
             id: self.id.clone(),

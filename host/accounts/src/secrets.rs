@@ -135,7 +135,7 @@ impl Accounts {
         let (plugin, ended) = (plugin.to_string(), account.clone());
         let write = move |transaction: &sql::Transaction<'_>| {
             let found = rows::account(transaction, &plugin, &ended.slot)?;
-            let Some(account) = found.filter(|account| account.login_id() == ended.login_id()) else {
+            let Some(account) = found.filter(|account| account.is_of_same_login(&ended)) else {
                 return Ok(());
             };
             let expired = Account {

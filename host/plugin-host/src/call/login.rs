@@ -473,7 +473,7 @@ impl Shared {
     /// Renews the session of an account that a call found expired, once for all calls that found so. Returns whether the
     /// call is worth repeating; the error is for the task if the renewal itself may succeed later. A renewal goes on when
     /// the call is given up: the site may have taken back what the account had.
-    pub(super) async fn renew(
+    pub(crate) async fn renew(
         self: &Arc<Self>,
         plugin: &Identity,
         slot: &str,
@@ -520,19 +520,22 @@ impl Shared {
         });
         let fault = match renewal.await {
             Ok(screen) => {
-                let account = Account {
+                let renewal = Account {
                     is_expired: false,
                     expires_ms: screen.expires_ms,
-                    ..account
+                    ..account.clone()
                 };
-                let kept = self.accounts.keep(plugin, account, &draft).await;
-                let is_kept = kept.unwrap_or_else(|error| {
-                    tracing::warn!(%plugin, slot, %error, "the renewed session of an account could not be stored");
-                    false
-                });
+                let kept = self.accounts.keep(plugin, renewal, &draft).await;
                 code.forget_account(slot);
                 *renewed = Some(Instant::now());
-                return Ok(is_kept);
+                return Ok(match kept {
+                    Ok(true) => true,
+                    Ok(false) => self.was_logged_in_anew(plugin, &account).await,
+                    Err(error) => {
+                        tracing::warn!(%plugin, slot, %error, "the renewed session of an account could not be stored");
+                        false
+                    }
+                });
             }
             Err(fault) => fault,
         };
@@ -550,6 +553,9 @@ impl Shared {
                 grantable: Vec::new(),
             });
         }
+        if self.was_logged_in_anew(plugin, &account).await {
+            return Ok(true);
+        }
         if let Err(error) = self.accounts.expire(plugin, &account).await {
             tracing::warn!(%plugin, slot, %error, "it is not noted that a site ended the session of an account");
         }
@@ -558,6 +564,12 @@ impl Shared {
             self.journal.record(plugin, Event::LoggedOut { slot, by_user });
         }
         Ok(false)
+    }
+
+    /// Whether another login has taken the place of `before`: a call that failed with that one is worth repeating.
+    async fn was_logged_in_anew(&self, plugin: &Identity, before: &Account) -> bool {
+        let found = self.accounts.find(plugin, &before.slot).await.ok().flatten();
+        found.is_some_and(|account| !account.is_expired && !account.is_of_same_login(before))
     }
 
     /// Renews the sessions of accounts that are about to end.

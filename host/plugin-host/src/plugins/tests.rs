@@ -271,12 +271,12 @@ impl Guest for Script {
     fn renew_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<Screen>> {
         Box::pin(async move {
             self.renewals.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            if !self.lines.iter().any(|line| line == "renews") {
-                return called(Err(GuestError::LoginRequired(Some(slot)).into()));
-            }
             if self.lines.iter().any(|line| line == "renewal waits") {
                 self.begun.notify_one();
                 self.go_on.notified().await;
+            }
+            if !self.lines.iter().any(|line| line == "renews") {
+                return called(Err(GuestError::LoginRequired(Some(slot)).into()));
             }
             logins::capture(&call, &slot, "fresh-session").await;
             called(Ok(Screen::default()))

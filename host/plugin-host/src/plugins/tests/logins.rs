@@ -345,6 +345,45 @@ async fn an_account_that_is_logged_out_during_its_renewal_does_not_come_back() {
 }
 
 #[tokio::test]
+async fn who_logs_in_during_a_renewal_keeps_that_account_and_calls_are_repeated_with_it() {
+    for script in ["renews\nrenewal waits", "renewal waits"] {
+        let world = with_shelf(script).await;
+        let acme = identity("acme");
+        let since = async || {
+            world.plugins.slots(&acme).await.unwrap()[0]
+                .account
+                .as_ref()
+                .unwrap()
+                .since_ms
+        };
+        log_in(&world).await;
+        let first = since().await;
+        let (shared, plugin) = (Arc::clone(&world.plugins.0), acme.clone());
+        let mut renewing = JoinSet::new();
+        renewing.spawn(async move {
+            shared
+                .renew(&plugin, "main", &given("https://acme.test/x"), Instant::now())
+                .await
+        });
+        world.runtime.begun.notified().await;
+        while crate::runtime::now_ms() <= first {
+            tokio::task::yield_now().await;
+        }
+        log_in(&world).await;
+        let second = since().await;
+        world.runtime.go_on.notify_one();
+        assert_eq!(renewing.join_next().await.unwrap().unwrap(), Ok(true), "{script}");
+        assert!(first < second && since().await == second);
+        let slots = world.plugins.slots(&acme).await.unwrap();
+        assert!(!slots[0].account.as_ref().unwrap().is_expired);
+        let secrets = world.plugins.0.secrets_of(&acme).unwrap();
+        let account = secrets.of_account("main").await.unwrap().unwrap();
+        let session = account.find("session").await.unwrap().unwrap();
+        assert_eq!(session.value().expose(), "first-session");
+    }
+}
+
+#[tokio::test]
 async fn the_last_renewal_of_an_account_is_remembered_while_nobody_renews_and_there_are_only_so_many() {
     let (logins, acme) = (Logins::default(), identity("acme"));
     let at = Instant::now();
