@@ -393,7 +393,11 @@ impl Engine {
     }
 
     /// Retries a failed task, as one of its automatic retries: only while there are some left, and no sooner than one of
-    /// these would begin.
+    /// these would begin. Until the user resumes the task, this does so no more often than `max_auto_retries`, also when
+    /// bytes arrive in between, and 20 times if those are endless.
+    ///
+    /// Fails with [`CommandError::NoRetryLeft`] beyond that, and with [`CommandError::WrongPhase`] for a task that has not
+    /// failed.
     pub async fn request_retry(&self, task: TaskId, delay: Duration) -> Result<(), CommandError> {
         self.command(Command::RequestRetry(task, delay)).await
     }

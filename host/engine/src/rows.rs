@@ -40,6 +40,7 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
         include_str!("rows/version_4.sql"),
         include_str!("rows/version_5.sql"),
         include_str!("rows/version_6.sql"),
+        include_str!("rows/version_7.sql"),
     ],
 };
 
@@ -79,7 +80,7 @@ const FILE_MISSING: i64 = 2;
 const OWNS_FILE: i64 = 4;
 
 /// The columns that change while a task exists, and its serial.
-const STATE_COLUMNS: usize = 15;
+const STATE_COLUMNS: usize = 16;
 
 /// A change that saves `rows`.
 pub(crate) fn save(
@@ -214,10 +215,10 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
         task.url().expose().to_owned()
     };
     let sql = "INSERT OR REPLACE INTO task (serial, phase, failure, retry_at, queue, task_group, queue_order, flags,
-               attempts, completed_at, done_bytes, total_bytes, path, unsettled, wait, id, created_at, save_dir, url,
-               file_name, segments, rare, sealed)
+               attempts, completed_at, done_bytes, total_bytes, path, unsettled, wait, asked_retries, id, created_at,
+               save_dir, url, file_name, segments, rare, sealed)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-               ?22, ?23)";
+               ?22, ?23, ?24)";
     let mut statement = transaction.prepare_cached(sql)?;
     bind_state(&mut statement, task)?;
     let rest: [&dyn ToSql; 8] = [
@@ -237,7 +238,7 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
 fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()> {
     let sql = "UPDATE task SET phase = ?2, failure = ?3, retry_at = ?4, queue = ?5, task_group = ?6, queue_order = ?7,
                flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13,
-               unsettled = ?14, wait = ?15 WHERE serial = ?1";
+               unsettled = ?14, wait = ?15, asked_retries = ?16 WHERE serial = ?1";
     let mut statement = transaction.prepare_cached(sql)?;
     bind_state(&mut statement, task)?;
     let changed = statement.raw_execute()?;
@@ -273,6 +274,7 @@ fn bind_state(statement: &mut Statement<'_>, task: &Task) -> sql::Result<()> {
         &task.path.as_deref().map(text),
         &task.unsettled.as_deref().map(|it| UnsettledRecord::of(it).to_json()),
         &WaitRecord::of(&task.phase).map(|record| record.to_json()),
+        &task.asked_retries,
     ];
     bind(statement, 0, &state)
 }
@@ -433,7 +435,7 @@ fn each<T>(
 fn load_tasks(connection: &Connection, vault: &Vault) -> Result<Vec<Task>, StartError> {
     let sql = "SELECT serial, id, phase, failure, retry_at, queue, task_group, queue_order, flags, attempts,
                created_at, completed_at, done_bytes, total_bytes, save_dir, path, url, file_name, segments, rare, sealed,
-               unsettled, wait FROM task ORDER BY serial";
+               unsettled, wait, asked_retries FROM task ORDER BY serial";
     // Consecutive tasks mostly share a directory: share its allocation.
     let mut last_dir: Arc<Path> = Path::new("").into();
     each(connection, "task", sql, |row| load_task(row, vault, &mut last_dir))
@@ -457,6 +459,7 @@ fn load_task(row: &sql::Row<'_>, vault: &Vault, last_dir: &mut Arc<Path>) -> Res
         is_forced: flags & FORCED != 0,
         file_missing: flags & FILE_MISSING != 0,
         attempts: row.get(9)?,
+        asked_retries: row.get(23)?,
         created_at: Timestamp::from_unix_millis(row.get(10)?),
         completed_at: row.get::<_, Option<i64>>(11)?.map(Timestamp::from_unix_millis),
         done_bytes: unsigned(row.get(12)?),

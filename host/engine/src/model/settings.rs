@@ -146,6 +146,9 @@ impl Default for Settings {
     }
 }
 
+/// The largest value of `max_auto_retries` but endless.
+pub(crate) const MAX_FINITE_RETRIES: u32 = 20;
+
 const BOOL: &str = "true or false";
 const BYTES: &str = "a number of bytes per second, 0 for no limit";
 
@@ -226,7 +229,13 @@ impl Settings {
             }
             "speed_limit_bytes" => self.speed_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
             "max_auto_retries" => {
-                let count: i32 = number(key, value, -1, 20, "a number from -1 (endless) to 20")?;
+                let count: i32 = number(
+                    key,
+                    value,
+                    -1,
+                    MAX_FINITE_RETRIES.cast_signed(),
+                    "a number from -1 (endless) to 20",
+                )?;
                 self.max_auto_retries = u32::try_from(count).ok();
             }
             "auto_retry_delay_secs" => {

@@ -161,8 +161,10 @@ pub struct Task {
     pub is_forced: bool,
     /// Its finished file was missing at the last check.
     pub file_missing: bool,
-    /// Automatic retries since it was last resumed.
+    /// Automatic retries since it was last resumed, or since the direct URL of a resolver last delivered bytes.
     pub attempts: u32,
+    /// Those of its automatic retries that plugins asked for since it was last resumed.
+    pub asked_retries: u32,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was completed.
@@ -265,6 +267,11 @@ impl PackedSpec {
 }
 
 impl Task {
+    /// All automatic retries are allowed again.
+    pub(crate) fn renew_retries(&mut self) {
+        (self.attempts, self.asked_retries) = (0, 0);
+    }
+
     /// Its status as clients see it.
     pub fn status(&self) -> Status {
         match &self.phase {

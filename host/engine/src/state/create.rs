@@ -84,6 +84,7 @@ impl State {
             is_forced: false,
             file_missing: false,
             attempts: 0,
+            asked_retries: 0,
             created_at: now,
             completed_at: None,
             done_bytes: 0,

@@ -89,7 +89,7 @@ impl State {
         if is_concerned {
             self.edit(serial, |task| {
                 task.phase = Phase::Pending;
-                task.attempts = 0;
+                task.renew_retries();
             });
         }
     }

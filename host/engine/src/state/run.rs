@@ -10,7 +10,7 @@ use crate::{
         error::CommandError,
         file::FileState,
         id::{RunId, TaskId, Timestamp},
-        settings::FileMissingAction,
+        settings::{FileMissingAction, MAX_FINITE_RETRIES},
         task::{After, FileFate, Phase, Retry, Run, Unsettled},
     },
     state::{model::State, step::Effect},
@@ -197,7 +197,7 @@ impl State {
             task.unsettled = None;
             task.file_missing = false;
             task.is_forced = false;
-            task.attempts = 0;
+            task.renew_retries();
             task.done_bytes = finished.size_bytes;
             task.total_bytes = Some(finished.size_bytes);
             task.completed_at = Some(now);
@@ -218,17 +218,21 @@ impl State {
     }
 
     /// Retries a failed task at the request of a plugin: as one of its automatic retries, and no sooner than such a one.
+    /// These requests are counted by themselves too: bytes that arrive allow no more of them, and endless retries are not
+    /// endless for a plugin, because it may ask after failures that nothing but its opinion makes transient.
     pub(super) fn request_retry(&mut self, now: Timestamp, id: TaskId, delay: Duration) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
         let Phase::Failed(failure) = &self.tasks[&serial].phase else {
             return Err(self.wrong_phase(serial, "retry"));
         };
-        if !self.has_retry_left(serial) {
+        let most = self.settings.settings.max_auto_retries.unwrap_or(MAX_FINITE_RETRIES);
+        if !self.has_retry_left(serial) || self.tasks[&serial].asked_retries >= most {
             return Err(CommandError::NoRetryLeft);
         }
         let failure = Failure::clone(failure);
         let wait = delay.min(LONGEST_SERVER_WAIT).max(self.retry_wait(serial, &failure));
         self.retry_at(serial, failure, now.after(wait));
+        self.edit(serial, |task| task.asked_retries += 1);
         Ok(())
     }
 

@@ -91,7 +91,7 @@ impl State {
                 | Phase::AccountLimited(_) => {
                     self.edit(serial, |task| {
                         task.phase = Phase::Pending;
-                        task.attempts = 0;
+                        task.renew_retries();
                         task.is_forced = stands_still;
                     });
                 }

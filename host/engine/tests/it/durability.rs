@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use engine::{ProxyChoice, Settings, TaskSpec};
+use engine::{Phase, ProxyChoice, Settings, TaskSpec};
 use store::sql::Connection;
-use transfer::{Credentials, OnConflict, RequestBody, RetryPolicy, SafeUrl, Secret};
+use transfer::{Credentials, Failure, FailureKind, OnConflict, Outcome, RequestBody, RetryPolicy, SafeUrl, Secret};
 
 use crate::world::{World, spec};
 
@@ -133,6 +133,18 @@ async fn every_field_survives_a_restart_and_no_secret_is_readable_on_disk() {
 }
 
 #[tokio::test]
+async fn retries_that_a_plugin_asked_for_are_counted_across_a_restart() {
+    let mut world = World::new().await;
+    let id = world.create("fake://held/a").await;
+    let failure = Failure::new(FailureKind::NotFound, "gone");
+    world.next_run().await.end.send(Outcome::Failed(failure)).unwrap();
+    world.until(id, |phase| matches!(phase, Phase::Failed(_))).await;
+    world.engine.request_retry(id, Duration::from_hours(1)).await.unwrap();
+    let world = world.restart().await;
+    assert_eq!(world.task(id).await.asked_retries, 1);
+}
+
+#[tokio::test]
 async fn the_longest_url_that_is_accepted_is_read_again() {
     // Two bytes that become six.
     let long = |count: usize| format!("fake://held/{}", "é".repeat(count));
@@ -201,10 +213,7 @@ async fn a_database_of_the_first_version_reads() {
         snapshot.tasks[1].spec().checksum.unwrap().hex(),
         "900150983cd24fb0d6963f7d28e17f72"
     );
-    assert_eq!(
-        snapshot.tasks[2].failure().unwrap().kind,
-        transfer::FailureKind::NotFound
-    );
+    assert_eq!(snapshot.tasks[2].failure().unwrap().kind, FailureKind::NotFound);
     assert_eq!(
         snapshot
             .queues

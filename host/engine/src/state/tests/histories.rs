@@ -217,7 +217,10 @@ impl World {
             return;
         };
         let has_failed = matches!(before.phase, Phase::Failed(_));
-        assert_eq!(asked.is_ok(), has_failed && before.attempts < 3);
+        assert_eq!(
+            asked.is_ok(),
+            has_failed && before.attempts < 3 && before.asked_retries < 3
+        );
         if asked.is_err() {
             assert_eq!(after, before);
             return;
@@ -228,6 +231,7 @@ impl World {
         let automatic = Duration::from_secs(5) * (before.attempts + 1);
         assert_eq!(retry.at, self.now.after(delay.max(automatic)));
         assert_eq!(after.attempts, before.attempts + 1);
+        assert_eq!(after.asked_retries, before.asked_retries + 1);
     }
 
     /// Every task by its id, with its queue and where it rests.

@@ -7,6 +7,7 @@ use crate::{
     model::{
         group::{LeftOut, LeftOutKind},
         resolution::{Item, Resolution, ResolverId},
+        settings::MAX_FINITE_RETRIES,
     },
     resolver::{Link, List, ListedFile, Resolved},
 };
@@ -229,6 +230,36 @@ fn an_expired_link_is_asked_for_again_as_often_as_the_settings_allow_without_new
     world.answer(Ok(Resolved::Link(Box::new(link("http://cdn.test/f")))));
     world.end(task, failed(FailureKind::Forbidden));
     assert!(matches!(world.phase(task), Phase::Failed(_)));
+}
+
+#[test]
+fn a_plugin_that_asks_for_retries_without_end_is_refused_although_bytes_arrive() {
+    for (setting, most) in [(Some(3), 3), (None, MAX_FINITE_RETRIES)] {
+        let mut world = World::new();
+        world.settings(|settings| settings.max_auto_retries = setting);
+        let task = claimed(&mut world, 1);
+        let fails = |world: &mut World, bytes: u64| {
+            world.answer(Ok(Resolved::Link(Box::new(link("http://cdn.test/f")))));
+            let run = world.started(task).run;
+            let progress = Progress {
+                done_bytes: bytes,
+                ..Progress::default()
+            };
+            world.apply(Input::Progressed(vec![(task, run, progress)])).unwrap();
+            world.end(task, failed(FailureKind::ReadOnly));
+            world.command(Command::RequestRetry(task, Duration::ZERO))
+        };
+        for n in 1..=most {
+            assert_eq!(fails(&mut world, n.into()), Ok(Reply::Done), "request {n} of {most}");
+            world.now = world.state.next_retry().unwrap();
+            world.clock("2026-01-01T00:00");
+        }
+        assert_eq!(fails(&mut world, 100), Err(CommandError::NoRetryLeft));
+        assert!(matches!(world.phase(task), Phase::Failed(_)));
+        // The user starts over.
+        world.command(Command::Resume(task)).unwrap();
+        assert_eq!(fails(&mut world, 200), Ok(Reply::Done));
+    }
 }
 
 #[test]
