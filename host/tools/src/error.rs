@@ -2,7 +2,10 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use crate::Tool;
+use crate::{
+    Tool,
+    places::{MAX_EXTRACTIONS, MAX_EXTRACTIONS_OF_HOST},
+};
 
 /// Why a tool gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +72,12 @@ pub enum ToolError {
         /// The limit.
         limit_bytes: u64,
     },
+    /// As many runs as there may be go on, and none of them ended in time. A later attempt may succeed.
+    #[error("{tool} is busy: {MAX_EXTRACTIONS} runs go on, or {MAX_EXTRACTIONS_OF_HOST} for this site")]
+    Busy {
+        /// The tool.
+        tool: Tool,
+    },
     /// The caller or a shutdown ended it.
     #[error("{tool} was stopped")]
     Stopped {
@@ -89,12 +98,12 @@ pub enum ToolError {
         least: &'static str,
     },
     /// It printed something else than it should.
-    #[error("{tool} printed what cannot be read")]
+    #[error("{tool} printed what cannot be read: {reason}")]
     Output {
         /// The tool.
         tool: Tool,
-        /// Why not.
-        source: serde_json::Error,
+        /// Why not, without the secrets of URLs.
+        reason: String,
     },
     /// Only web pages are given to `yt-dlp`.
     #[error("{tool} is used for http and https only, not for {scheme}", tool = Tool::YtDlp)]

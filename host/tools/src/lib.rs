@@ -10,6 +10,7 @@
 //! # Layers
 //!
 //! - `service`: the handle: one method per job, a few runs of each tool at once
+//! - `places`: how many runs of `yt-dlp` go on at once
 //! - `ffmpeg`, `yt_dlp`: a job as arguments, and what the tool prints as records
 //! - `locate`: where a program is
 //! - `run`: one run of a tool, from this process
@@ -25,6 +26,7 @@ mod error;
 mod ffmpeg;
 mod locate;
 mod order;
+mod places;
 mod proxy;
 mod run;
 mod service;

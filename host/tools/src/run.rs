@@ -10,6 +10,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
+use transfer::safe_url;
 
 use crate::{
     Isolation, Launcher, Tool, ToolError,
@@ -76,12 +77,13 @@ impl Ended {
     }
 }
 
-/// The last line that says something, without what could control a terminal.
+/// The last line that says something, without what could control a terminal, and without the secrets of URLs.
 fn explanation(messages: &[u8]) -> String {
     let text = String::from_utf8_lossy(messages);
     let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
     let line = last.unwrap_or("it printed no reason");
-    line.chars().filter(|c| !c.is_control()).take(MAX_EXPLANATION).collect()
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    safe_url::masked(&line).chars().take(MAX_EXPLANATION).collect()
 }
 
 /// Runs a tool; `sink` gets its output in pieces. It ends, with all that it started, when `cancel` is cancelled.
@@ -261,7 +263,12 @@ impl Tail {
     fn add(&mut self, piece: &[u8]) {
         self.0.extend_from_slice(piece);
         let excess = self.0.len().saturating_sub(KEPT_MESSAGES_BYTES);
-        self.0.drain(..excess);
+        if excess > 0 {
+            // Whole words, because the rest of a URL is not known as one.
+            let is_end = |byte: &u8| byte.is_ascii_whitespace();
+            let word = self.0[excess..].iter().position(is_end);
+            self.0.drain(..word.map_or(self.0.len(), |word| excess + word));
+        }
     }
 }
 
@@ -280,5 +287,17 @@ mod tests {
         assert_eq!(explanation(&tail.0), "ERROR: [31mno such page\u{fffd}");
         assert_eq!(explanation(b"\n"), "it printed no reason");
         assert_eq!(explanation("x".repeat(9000).as_bytes()).len(), MAX_EXPLANATION);
+    }
+
+    #[test]
+    fn a_failure_is_explained_without_the_secrets_of_urls() {
+        let printed = b"ERROR: [site] https://me:pw@\x1bv.test/watch?token=secret: gone; see http://v.test/#secret\n";
+        assert_eq!(
+            explanation(printed),
+            "ERROR: [site] https://v.test/watch?… gone; see http://v.test/?…"
+        );
+        let mut tail = Tail::default();
+        tail.add(format!("https://v.test/?token={} gone", "secret".repeat(KEPT_MESSAGES_BYTES)).as_bytes());
+        assert_eq!(explanation(&tail.0), "gone");
     }
 }

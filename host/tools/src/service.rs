@@ -13,12 +13,14 @@ use std::{
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use transfer::safe_url;
 
 use crate::{
     Choice, Config, Conversion, Extraction, Isolation, Media, Progress, Settings, Tool, ToolError,
     ffmpeg::{self, ProgressReader},
     locate,
     order::Limits,
+    places::{Full, Places},
     proxy::{Gate, Outbound},
     run::{Ended, Invocation, run},
     yt_dlp,
@@ -26,10 +28,6 @@ use crate::{
 
 /// The most conversions at once. More would only share the same disk.
 const MAX_CONVERSIONS: usize = 2;
-
-/// The most extractions at once. They wait for sites most of the time, and one that hangs should not stop those of others;
-/// each takes some hundred MiB.
-const MAX_EXTRACTIONS: usize = 4;
 
 /// Limits of a run that prints the version. One form of `yt-dlp` unpacks itself first, which takes seconds.
 const VERSION_LIMITS: Limits = Limits {
@@ -52,7 +50,7 @@ struct Shared {
     config: Config,
     settings: watch::Receiver<Settings>,
     ffmpeg: Semaphore,
-    yt_dlp: Semaphore,
+    extractions: Places,
     /// Runs outlive the futures of their callers, until nothing that they started is left.
     runs: TaskTracker,
     stop: CancellationToken,
@@ -90,7 +88,7 @@ impl Tools {
             config,
             settings,
             ffmpeg: Semaphore::new(MAX_CONVERSIONS),
-            yt_dlp: Semaphore::new(MAX_EXTRACTIONS),
+            extractions: Places::new(),
             runs: TaskTracker::new(),
             stop: CancellationToken::new(),
         }))
@@ -119,7 +117,8 @@ impl Tools {
 
     /// Finds the media of a page.
     ///
-    /// Four extractions run at once; another one waits as long as the caller does. Dropping the future ends `yt-dlp`.
+    /// Four extractions run at once, two of them for the same host; another one waits for its place, and fails with
+    /// [`ToolError::Busy`] if there is none within 20 seconds. Dropping the future ends `yt-dlp`.
     pub async fn extract(&self, job: Extraction) -> Result<Media, ToolError> {
         let shared = Arc::clone(&self.0);
         self.track(|cancel| async move { shared.extract(job, &cancel).await })
@@ -159,7 +158,8 @@ impl Shared {
         cancel: &CancellationToken,
     ) -> Result<(), ToolError> {
         let tool = Tool::Ffmpeg;
-        let _permit = permit(&self.ffmpeg, tool, cancel).await?;
+        let permit = cancel.run_until_cancelled(self.ffmpeg.acquire()).await;
+        let _permit = permit.ok_or(ToolError::Stopped { tool })?.expect("it is never closed");
         let program = self.program(tool)?;
         let checked = job.clone();
         let limits = blocking(move || checked.limits()).await?;
@@ -213,8 +213,11 @@ impl Shared {
             let scheme = proxy.scheme().to_owned();
             return Err(ToolError::Proxy { scheme });
         }
-        let _permit = permit(&self.yt_dlp, tool, cancel).await?;
         let program = self.program(tool)?;
+        let host = url.as_url().host_str().unwrap_or_default();
+        let place = cancel.run_until_cancelled(self.extractions.take(host)).await;
+        let place = place.ok_or(ToolError::Stopped { tool })?;
+        let _place = place.map_err(|Full| ToolError::Busy { tool })?;
         let home = self.home(tool).await?;
         let url_file = home.path().join(yt_dlp::URL_FILE);
         let text = format!("{}\n", url.expose());
@@ -257,7 +260,10 @@ impl Shared {
         }
         // Sixteen MiB take a moment, in which other tasks of this thread wait otherwise.
         let media = blocking(move || Media::read(&json)).await;
-        let media = media.map_err(|source| ToolError::Output { tool, source })?;
+        let media = media.map_err(|error| ToolError::Output {
+            tool,
+            reason: safe_url::masked(&error.to_string()),
+        })?;
         media.ok_or_else(|| ToolError::Failed {
             tool,
             status: "exit code 0".to_owned(),
@@ -372,17 +378,6 @@ fn described(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", described(source)),
         None => error.to_string(),
-    }
-}
-
-async fn permit<'s>(
-    runs: &'s Semaphore,
-    tool: Tool,
-    cancel: &CancellationToken,
-) -> Result<tokio::sync::SemaphorePermit<'s>, ToolError> {
-    tokio::select! {
-        permit = runs.acquire() => Ok(permit.expect("it is never closed")),
-        () = cancel.cancelled() => Err(ToolError::Stopped { tool }),
     }
 }
 

@@ -36,6 +36,7 @@ fn told(error: &tools::ToolError) -> ToolError {
         | Error::TooOld { .. }
         | Error::Proxy { .. } => ToolError::NotAllowed(reason),
         Error::Forbidden(_) | Error::Scheme { .. } => ToolError::Denied(reason),
+        Error::Busy { .. } => ToolError::Busy(reason),
         Error::TimedOut { .. } | Error::TooMuchOutput { .. } => ToolError::TooMuch(reason),
         Error::Run { .. }
         | Error::Failed { .. }

@@ -389,7 +389,7 @@ fn failure(error: &CallError) -> Failure {
             | GuestError::Internal(_)
             | GuestError::Denied(_) => FailureKind::Plugin,
         },
-        CallFailure::Fault(PluginFault::Overloaded | PluginFault::NoTurn { .. })
+        CallFailure::Fault(PluginFault::Overloaded | PluginFault::ToolBusy(_) | PluginFault::NoTurn { .. })
         | CallFailure::Resting(_)
         | CallFailure::Loading
         | CallFailure::Closed => FailureKind::Busy,

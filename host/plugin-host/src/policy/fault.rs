@@ -25,6 +25,9 @@ pub enum PluginFault {
     NotExported(&'static str),
     #[error("too many plugins are busy")]
     Overloaded,
+    /// A program of the user that the call needs has no place for another run.
+    #[error("{0}; try again later")]
+    ToolBusy(String),
     /// The plugin's calls together want more of a site than the host asks of it.
     #[error(
         "it had no turn at {site} for {} s: a plugin sends a site {per_second} requests a second, {at_once} at once; \
@@ -132,7 +135,7 @@ impl PluginFault {
             Self::Trap { .. } => "trap",
             Self::InvalidOutput { .. } => "invalidOutput",
             Self::Unsupported(_) | Self::NotExported(_) => "abi",
-            Self::Overloaded => "overloaded",
+            Self::Overloaded | Self::ToolBusy(_) => "overloaded",
             // As if the site had said so: its limit is the host's.
             Self::NoTurn { .. } => "rateLimited",
         }
@@ -144,7 +147,7 @@ impl PluginFault {
             Self::Answer(answer) => answer.retry(),
             Self::Limit(_) | Self::Trap { .. } => Retry::Once,
             Self::InvalidOutput { .. } | Self::Unsupported(_) | Self::NotExported(_) => Retry::Never,
-            Self::Overloaded | Self::NoTurn { .. } => Retry::Backoff(None),
+            Self::Overloaded | Self::ToolBusy(_) | Self::NoTurn { .. } => Retry::Backoff(None),
         }
     }
 

@@ -47,6 +47,9 @@ pub enum ToolError {
     /// It found nothing.
     #[error("{0}")]
     Failed(String),
+    /// As many runs go on as there may be: not the fault of the plugin, and a later call may succeed.
+    #[error("{0}")]
+    Busy(String),
     /// It used up a limit.
     #[error("{0}")]
     TooMuch(String),

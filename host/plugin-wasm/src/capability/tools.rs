@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use plugin_host::{LogLevel, runtime::ToolError};
+use plugin_host::{LogLevel, PluginFault, runtime::ToolError};
 use tokio::time::timeout;
 use transfer::SafeUrl;
 
@@ -40,17 +40,40 @@ impl tools::Host for CallState {
             since.elapsed().as_secs_f64()
         );
         self.context.log.write(LogLevel::Info, &line);
-        Ok(found.map_err(Told::from))
+        match found.map_err(Told::try_from) {
+            Ok(json) => Ok(Ok(json)),
+            Err(told) => Ok(Err(told?)),
+        }
     }
 }
 
-impl From<ToolError> for Told {
-    fn from(error: ToolError) -> Self {
-        match error {
+/// What the guest is told. That there is no place for a run ends the call: a guest might take it for a page without media.
+impl TryFrom<ToolError> for Told {
+    type Error = PluginFault;
+
+    fn try_from(error: ToolError) -> Result<Self, PluginFault> {
+        Ok(match error {
             ToolError::NotAllowed(reason) => Self::NotAllowed(reason),
             ToolError::Denied(reason) => Self::Denied(reason),
             ToolError::Failed(reason) => Self::Failed(reason),
             ToolError::TooMuch(reason) => Self::TooMuch(reason),
-        }
+            ToolError::Busy(reason) => return Err(PluginFault::ToolBusy(reason)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plugin_host::Retry;
+
+    use super::*;
+
+    #[test]
+    fn no_place_for_a_run_ends_the_call_and_is_no_page_without_media() {
+        let busy = Told::try_from(ToolError::Busy("yt-dlp is busy".to_owned())).unwrap_err();
+        assert_eq!(busy.retry(), Retry::Backoff(None));
+        assert!(!busy.counts_against_plugin());
+        let failed = Told::try_from(ToolError::Failed("nothing there".to_owned()));
+        assert!(matches!(failed, Ok(Told::Failed(_))));
     }
 }

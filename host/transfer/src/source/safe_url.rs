@@ -126,6 +126,36 @@ impl fmt::Display for SafeUrl {
     }
 }
 
+/// A text that others wrote, such as a message of a program, without the logins, queries and fragments of the URLs in it.
+///
+/// What follows `://` counts as a URL up to the next white space, quotes and brackets included, because none of these is
+/// sure to be its end: rather too much is left out of a text than too little.
+pub fn masked(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for word in text.split_inclusive(char::is_whitespace) {
+        let Some((scheme, rest)) = word.split_once("://") else {
+            shown.push_str(word);
+            continue;
+        };
+        let url = rest.trim_end();
+        let (start, cut) = match url.find(['?', '#']) {
+            Some(at) => (&url[..at], "?…"),
+            None => (url, ""),
+        };
+        shown.push_str(scheme);
+        // A path may have a URL in it, for example that of a page in an archive.
+        for part in start.split("://") {
+            let authority = part.find(['/', '\\']).unwrap_or(part.len());
+            let host = part[..authority].rfind('@').map_or(0, |at| at + 1);
+            shown.push_str("://");
+            shown.push_str(&part[host..]);
+        }
+        shown.push_str(cut);
+        shown.push_str(&rest[url.len()..]);
+    }
+    shown
+}
+
 impl fmt::Debug for SafeUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SafeUrl({self})")
@@ -150,6 +180,26 @@ mod tests {
             SafeUrl::parse("magnet:?xt=urn:btih:00").unwrap().to_string(),
             "magnet:…"
         );
+    }
+
+    #[test]
+    fn urls_in_texts_of_others_show_no_login_query_or_fragment() {
+        for (text, shown) in [
+            ("no URL: a?b#c@d", "no URL: a?b#c@d"),
+            (
+                "ERROR: [x] https://me:pw@a.test:8/v/1?sig=s: HTTP 403\t(see HTTPS://b.test/p#t=s)\n",
+                "ERROR: [x] https://a.test:8/v/1?… HTTP 403\t(see HTTPS://b.test/p?…\n",
+            ),
+            ("'https://a.test/@name': no", "'https://a.test/@name': no"),
+            ("https://a.test?k=\"s\"&'s'", "https://a.test?…"),
+            (
+                "http://web.test/2/ftp://me:p@w@a.test/?s",
+                "http://web.test/2/ftp://a.test/?…",
+            ),
+            ("://", "://"),
+        ] {
+            assert_eq!(masked(text), shown);
+        }
     }
 
     #[test]
@@ -183,6 +233,16 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn no_text_shows_the_secrets_of_its_urls(
+            before in "[a-c '\"(]{0,5}", host in "[a-c.]{1,5}", query in "[?#][a-c:/?#@'\")&=]{0,9}", after in "( [a-c]{0,5})?",
+        ) {
+            let text = format!("{before}https://LOGIN:LOGIN@{host}/path{query}SECRET{query}{after}");
+            let shown = masked(&text);
+            proptest::prop_assert!(!shown.contains("LOGIN") && !shown.contains("SECRET"), "{}", shown);
+            proptest::prop_assert!(shown.contains(&format!("https://{host}/path?…{after}")), "{}", shown);
+        }
+
         #[test]
         fn what_is_accepted_is_accepted_as_it_is_stored(text in "(http|https|ftp|magnet|x)://?[a-zé@:\\[\\]0-9%.]{0,12}/?\\PC{0,20}") {
             if let Ok(url) = SafeUrl::parse(&text) {
