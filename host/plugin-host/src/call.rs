@@ -384,6 +384,9 @@ impl Shared {
         let verdict = self
             .health
             .record(plugin, capability, given.url.as_str(), fault, now_ms());
+        if verdict.has_new_condition {
+            self.registry.report_change();
+        }
         let input = match verdict {
             Verdict {
                 change: Change::None,

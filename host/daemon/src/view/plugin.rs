@@ -100,7 +100,9 @@ fn health(summary: &PluginSummary) -> PluginHealthDto {
         Condition::Ok => ("ok", String::new()),
         Condition::Degraded => (
             "degraded",
-            format!("see what fails: svc plugin log {identity}; {update}"),
+            format!(
+                "it failed several times, so calls of it pause: see what fails: svc plugin log {identity}; {update}"
+            ),
         ),
         Condition::SiteBroken => ("siteBroken", format!("its site seems to have changed: {update}")),
     };

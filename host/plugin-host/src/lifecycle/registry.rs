@@ -232,7 +232,12 @@ impl Registry {
         }
     }
 
-    /// Subscribes to replacements of the snapshot.
+    /// Reports a change of what belongs to a plugin and is not in the snapshot: how its calls go.
+    pub(crate) fn report_change(&self) {
+        self.0.send_modify(|_| {});
+    }
+
+    /// Subscribes to replacements of the snapshot, and to what [`Self::report_change`] reports.
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.0.subscribe()
     }

@@ -46,7 +46,7 @@ struct PluginHealth {
 pub enum Condition {
     #[default]
     Ok,
-    /// It failed several times by its own fault: calls pause.
+    /// It failed several times by its own fault: calls pause, those of its hooks or all others that failed.
     Degraded,
     /// Its site seems to have changed: several of its pages could not be parsed.
     SiteBroken,
@@ -56,6 +56,8 @@ pub enum Condition {
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) change: Change,
+    /// The condition is another one than before the call.
+    pub(crate) has_new_condition: bool,
     /// The version is worse than its predecessor.
     pub(crate) is_worse: bool,
     /// Of this version since the process started.
@@ -104,11 +106,13 @@ impl Health {
         let breaker = health.breakers.entry(capability).or_default();
         let change = breaker.record(Instant::now().into_std(), is_fault);
         let condition = health.condition();
-        if health.condition.0 != condition {
+        let has_new_condition = health.condition.0 != condition;
+        if has_new_condition {
             health.condition = (condition, now_ms);
         }
         Verdict {
             change,
+            has_new_condition,
             is_worse: health.site.is_worse_than(&health.before),
             calls: health.calls,
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use transfer::{Failure, FailureKind, Job, Outcome, SafeUrl};
 
 use super::*;
-use crate::{Proxies, runtime::HookEvent};
+use crate::{Condition, Proxies, runtime::HookEvent};
 
 /// How long anything may take before a test is called stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -130,6 +130,24 @@ async fn a_retry_that_a_hook_asks_for_is_one_of_the_automatic_ones() {
     })
     .await;
     assert_eq!(engine.task(done).await.unwrap().phase, Phase::Completed);
+    world.plugins.close().await;
+}
+
+#[tokio::test]
+async fn that_calls_of_a_hook_pause_is_seen_without_asking() {
+    let world = World::new().await;
+    world
+        .install("a", "1.0.0", "exports hook-handler\nhook trap")
+        .await
+        .unwrap();
+    let engine = engine(&world).await;
+    let condition = || world.plugins.get(&identity("a")).unwrap().condition.0;
+    let mut changes = world.plugins.changes();
+    assert_eq!(condition(), Condition::Ok);
+    // It is told of three events.
+    download(&engine, "https://a.test/file").await;
+    assert!(tokio::time::timeout(PATIENCE, changes.changed()).await.unwrap());
+    assert_eq!(condition(), Condition::Degraded);
     world.plugins.close().await;
 }
 
