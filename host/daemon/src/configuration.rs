@@ -5,13 +5,13 @@ pub(crate) mod keys;
 use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{Engine, Settings, VersionedSettings};
-use hooks::Endpoints;
+use hooks::{Endpoint, Endpoints, InvalidEndpoints};
 use protocol::{ConfigPatch, ConfigSnapshot, ErrorCode, Reason, RpcError};
 use store::{SealError, Store, Vault};
 use tokio::sync::{Mutex, watch};
 
 use crate::{
-    refusal::{Refuse as _, invalid},
+    refusal::{Refuse as _, invalid, unknown_queue},
     rows,
 };
 
@@ -162,6 +162,9 @@ impl Configuration {
             }
         }
         settings.validate().refused()?;
+        if let Some(endpoints) = &changed.endpoints {
+            self.check_queues(endpoints, &own.endpoints).await?;
+        }
         changed.values.retain(|key, value| own.values.get(key) != Some(value));
         changed.endpoints.take_if(|endpoints| *endpoints == own.endpoints);
         if !changed.values.is_empty() || changed.endpoints.is_some() {
@@ -175,6 +178,25 @@ impl Configuration {
             saved.refused()?;
         }
         Ok(self.snapshot())
+    }
+
+    /// A webhook that is told of a queue only is told of one that exists. What was stored before its queue was deleted may
+    /// stay as it is: other webhooks can be changed all the same.
+    async fn check_queues(&self, endpoints: &Endpoints, before: &Endpoints) -> Result<(), RpcError> {
+        let is_stored = |endpoint: &Endpoint| {
+            let known = before.get(&endpoint.id);
+            known.is_some_and(|known| known.queue == endpoint.queue)
+        };
+        let changed = endpoints.iter().filter(|endpoint| !is_stored(endpoint));
+        let named = changed
+            .map(|endpoint| (endpoint.id.clone(), endpoint.queue.as_str()))
+            .collect();
+        let Some((endpoint, why)) = unknown_queue(&self.engine, named).await? else {
+            return Ok(());
+        };
+        let field = "queueId";
+        let refused = InvalidEndpoints::Field { endpoint, field, why };
+        Err(invalid(keys::WEBHOOK_ENDPOINTS, refused.to_string()))
     }
 
     async fn save_own(&self, before: &OwnKeys, changed: OwnChanges) -> Result<(), RpcError> {

@@ -1,6 +1,6 @@
 //! Maps errors of engine, plugins and store to errors of the protocol.
 
-use engine::{CommandError, InvalidSetting, InvalidSpec};
+use engine::{CommandError, Engine, InvalidSetting, InvalidSpec};
 use protocol::{ErrorCode, Reason, RpcError};
 
 /// Converts the error of a refused command to the protocol's, for `?` in handlers.
@@ -30,6 +30,20 @@ impl<T> Refuse<T> for Result<T, plugin_host::CommandError> {
     fn refused(self) -> Result<T, RpcError> {
         self.map_err(|error| plugin(&error))
     }
+}
+
+/// The first of these fields that names a queue which does not exist, and why it is refused. An empty text names none.
+pub(crate) async fn unknown_queue(
+    engine: &Engine,
+    named: Vec<(String, &str)>,
+) -> Result<Option<(String, String)>, RpcError> {
+    if named.iter().all(|(_, text)| text.trim().is_empty()) {
+        return Ok(None);
+    }
+    let queues = engine.queues().await.map_err(|_| closing())?;
+    let exists = |text: &str| text.is_empty() || queues.iter().any(|queue| queue.id.to_string() == text);
+    let unknown = named.into_iter().find(|(_, text)| !exists(text.trim()));
+    Ok(unknown.map(|(field, text)| (field, format!("there is no queue {text}; see daemon.queue.list"))))
 }
 
 pub(crate) fn invalid(field: &str, message: impl Into<String>) -> RpcError {

@@ -21,7 +21,7 @@ pub(crate) struct Peer {
 pub(crate) enum Answer {
     /// Nothing changed.
     Read(Box<RawValue>),
-    /// State changed: the reply is sent after the events of the change.
+    /// State changed, or the result names what has: the reply is sent after the events of that.
     Wrote(Box<RawValue>),
     /// A result with all tasks, and the sequence if it is a snapshot.
     Streamed(StreamedResult, Option<u64>),

@@ -8,8 +8,7 @@ use rss::state::CommandError;
 
 use crate::{
     call::answer::{Answer, done, read, wrote},
-    options::optional,
-    refusal::{closing, invalid},
+    refusal::{closing, invalid, unknown_queue},
     service::Service,
 };
 
@@ -17,7 +16,8 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
     let rss = &service.rss;
     match method {
         Method::RssListSources => read(&rss.sources().await.map_err(refused)?),
-        Method::RssGetItems => read(&rss.items(source(request)?).await.map_err(refused)?),
+        // Items name tasks, which are then known to everybody who reads that.
+        Method::RssGetItems => wrote(&rss.items(source(request)?).await.map_err(refused)?),
         Method::RssCreateSource => {
             let settings: RssSourceDto = request.params()?;
             check(service, &settings).await?;
@@ -60,23 +60,10 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
 /// Checks what only the daemon knows: that the queues exist.
 async fn check(service: &Service, settings: &RssSourceDto) -> Result<(), RpcError> {
     let of_rules = settings.rules.iter().enumerate();
-    let of_rules = of_rules.map(|(number, rule)| (format!("rules[{number}].queueId"), &rule.queue_id));
-    let named = std::iter::once(("queueId".to_owned(), &settings.queue_id)).chain(of_rules);
-    let named: Vec<_> = named
-        .filter_map(|(field, text)| Some((field, optional(text)?)))
-        .collect();
-    if named.is_empty() {
-        return Ok(());
-    }
-    let queues = service.engine.queues().await.map_err(|_| closing())?;
-    match named
-        .into_iter()
-        .find(|(_, text)| !queues.iter().any(|queue| queue.id.to_string() == **text))
-    {
-        Some((field, text)) => Err(invalid(
-            &field,
-            format!("there is no queue {text}; see daemon.queue.list"),
-        )),
+    let of_rules = of_rules.map(|(number, rule)| (format!("rules[{number}].queueId"), rule.queue_id.as_str()));
+    let named = std::iter::once(("queueId".to_owned(), settings.queue_id.as_str())).chain(of_rules);
+    match unknown_queue(&service.engine, named.collect()).await? {
+        Some((field, why)) => Err(invalid(&field, why)),
         None => Ok(()),
     }
 }

@@ -97,6 +97,20 @@ async fn a_write_is_answered_after_its_events() {
 }
 
 #[tokio::test]
+async fn what_names_tasks_is_answered_after_the_events_of_these() {
+    let world = World::new().await;
+    let mut client = world.memory_client().await;
+    client.snapshot().await;
+    let source = json!({"url": "http://127.0.0.1:1/feed", "autoDownload": false});
+    let source = client.call(Method::RssCreateSource, source).await.unwrap();
+    client.create("fake://held/a", true).await;
+    let (_, at) = client.full_call(Method::TaskPauseMany, json!({"taskIds": []})).await;
+    let (items, sequence) = client.full_call(Method::RssGetItems, source).await;
+    assert_eq!(items.unwrap(), json!([]));
+    assert!(sequence >= at && at.is_some(), "{sequence:?} {at:?}");
+}
+
+#[tokio::test]
 async fn a_batch_is_told_of_in_order_and_in_few_events() {
     let world = World::new().await;
     let mut client = world.memory_client().await;

@@ -60,6 +60,41 @@ fn patch(revision: u64, endpoints: &Value) -> Value {
 }
 
 #[tokio::test]
+async fn a_webhook_of_a_queue_that_does_not_exist_is_refused_by_name() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    client
+        .call(Method::QueueCreate, json!({"name": "night"}))
+        .await
+        .unwrap();
+    let queues = client.call(Method::QueueList, json!({})).await.unwrap();
+    let mut queues = queues.as_array().unwrap().iter();
+    let queue = queues.find(|queue| queue["name"] == "night").unwrap();
+    let queue = queue["queueId"].as_str().unwrap().to_owned();
+    let of = |queue: &str| json!([{"id": "own", "url": "https://a.example/x", "queueId": queue}]);
+    let error = client
+        .call(Method::ConfigPatch, patch(0, &of("nowhere")))
+        .await
+        .unwrap_err();
+    assert_eq!(error.application_code(), Some(ErrorCode::InvalidArgument));
+    assert_eq!(error.data.as_ref().unwrap().field.as_deref(), Some("webhook.endpoints"));
+    let named = "webhook own, queueId: there is no queue nowhere";
+    assert!(error.message.starts_with(named), "{}", error.message);
+    let saved = client.call(Method::ConfigPatch, patch(0, &of(&queue))).await.unwrap();
+    // It stays when its queue is deleted, and other webhooks can be changed.
+    client
+        .call(Method::QueueDelete, json!({"queueId": queue}))
+        .await
+        .unwrap();
+    let mut more = of(&queue);
+    more.as_array_mut()
+        .unwrap()
+        .push(json!({"id": "more", "url": "https://b.example/x"}));
+    let revision = saved["revision"].as_u64().unwrap();
+    client.call(Method::ConfigPatch, patch(revision, &more)).await.unwrap();
+}
+
+#[tokio::test]
 async fn endpoints_are_stored_sealed_and_shown_masked() {
     let world = World::new().await;
     let mut client = world.client().await;

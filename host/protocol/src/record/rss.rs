@@ -232,7 +232,7 @@ pub struct RssItemDto {
     /// source was added.
     #[schema(value_type = u8, maximum = 5)]
     pub status: RssItemStatus,
-    /// The task that downloads it.
+    /// The task that downloads it, or did until it was deleted; empty until the task exists.
     pub task_id: String,
     /// The series and episode that its title names.
     pub episode_key: String,

@@ -26,7 +26,7 @@ pub struct WebhookEndpointDto {
     pub enabled: bool,
     /// The events; empty is `task.completed` and `task.failed`.
     pub events: Vec<String>,
-    /// Only events of this queue; empty is every queue.
+    /// Only events of this queue, which must exist when it is set; empty is every queue.
     pub queue_id: String,
     /// Headers of the requests. Shown with `***` as values; left out, or a value of `***`: unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -325,6 +325,20 @@ fn status(all: &[(String, RssItemStatus, String)]) -> Vec<(&str, u8, &str)> {
 }
 
 #[test]
+fn a_task_is_named_once_it_exists() {
+    let mut world = World::seeded(&[A]);
+    world.answer(A, vec![entry("1", "Show S01E01")]);
+    let named = |world: &World| world.state.items(A).unwrap().remove(0).task_id;
+    assert_eq!(world.asked.len(), 1);
+    assert_eq!(named(&world), "");
+    world.restart();
+    assert_eq!(named(&world), "");
+    world.confirm_all();
+    let task = world.tasks.keys().next().unwrap();
+    assert_eq!(named(&world), task.0.to_string());
+}
+
+#[test]
 fn the_first_round_seeds_only_and_the_next_downloads_what_is_new() {
     let mut world = World::new();
     world.command(Command::Add(A, Box::new(settings("https://a.example/feed"))));

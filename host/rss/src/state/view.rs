@@ -78,7 +78,11 @@ fn shown_item(item: &Item, feed: &str) -> RssItemDto {
             Phase::Duplicate => RssItemStatus::DuplicateEpisode,
             Phase::Seeded => RssItemStatus::Seeded,
         },
-        task_id: item.task().map_or(String::new(), |task| task.0.to_string()),
+        // The task of one that is being dispatched may not exist yet, and nobody can ask for it.
+        task_id: match item.phase {
+            Phase::Downloaded(task) => task.0.to_string(),
+            _ => String::new(),
+        },
         episode_key: item.release().key(feed),
         reason: item.reason.as_str().to_owned(),
         detail: item.detail.clone(),
