@@ -155,24 +155,28 @@ async fn apply(
     service: &ServiceArgs,
     client: &mut Client,
     change: Change,
-    keys: impl Iterator<Item = &String>,
+    keys: impl Iterator<Item = &String> + Clone,
 ) -> anyhow::Result<Exit> {
-    let has_daemons = change.is_for_daemon();
-    let before = if has_daemons {
-        Some(patch(client, change.daemon).await?)
-    } else {
-        None
-    };
-    let of_agent = patch_agent(client, change.switches, change.preferences).await;
-    if let (Err(_), Some(before)) = (&of_agent, before) {
-        // All or none: the daemon's half is taken back.
-        let restore = ConfigPatch {
-            values: before,
-            ..ConfigPatch::default()
-        };
-        patch(client, restore).await?;
+    // All or none: the agent's half is taken back if the daemon refuses its own. The other way round would not do, because
+    // what the daemon had cannot be set again: its secrets are masked where they are read.
+    let mut undo = Change::default();
+    let status = client.ask(Method::GatewayGet).await?;
+    let preferences = client.ask(Method::PreferencesGet).await?;
+    let before: BTreeMap<_, _> = switch::values(&status, &preferences).collect();
+    for key in keys.clone() {
+        if let Some(value) = before.get(key) {
+            undo.set(key, value)?;
+        }
     }
-    of_agent?;
+    let is_for_daemon = change.is_for_daemon();
+    let needs_restart = patch_agent(client, change.switches, change.preferences).await?;
+    if is_for_daemon && let Err(refused) = patch(client, change.daemon).await {
+        patch_agent(client, undo.switches, undo.preferences).await?;
+        return Err(refused.into());
+    }
+    if needs_restart {
+        command::note("port and network change when the service is started again");
+    }
     let mut now = all(client).await?;
     let values: BTreeMap<_, _> = keys
         .filter_map(|key| Some((key.clone(), now.values.remove(key)?)))
@@ -181,16 +185,16 @@ async fn apply(
     service.print(&record, || assignments(&values))
 }
 
+/// Changes settings of the agent; whether some of them take effect when it is started again.
 async fn patch_agent(
     client: &mut Client,
     switches: GatewayPatch,
     preferences: BTreeMap<String, serde_json::Value>,
-) -> Result<(), RemoteError> {
+) -> Result<bool, RemoteError> {
+    let mut needs_restart = false;
     if switches != GatewayPatch::default() {
         let status: GatewayStatusDto = client.call(Method::GatewayPatch, &switches).await?;
-        if status.restart_required {
-            command::note("port and network change when the service is started again");
-        }
+        needs_restart = status.restart_required;
     }
     if !preferences.is_empty() {
         let patch = PreferencesPatch {
@@ -199,26 +203,20 @@ async fn patch_agent(
         };
         let _: PreferencesPatched = client.call(Method::PreferencesPatch, &patch).await?;
     }
-    Ok(())
+    Ok(needs_restart)
 }
 
-/// Changes settings of the daemon, and returns what they were. After a conflict with another client, retries once with
-/// the current revision.
-async fn patch(client: &mut Client, mut patch: ConfigPatch) -> Result<BTreeMap<String, String>, RemoteError> {
+/// Changes settings of the daemon. After a conflict with another client, retries once with the current revision.
+async fn patch(client: &mut Client, mut patch: ConfigPatch) -> Result<(), RemoteError> {
     let mut was_tried = false;
     loop {
-        let mut now: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
+        let now: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
         patch.expected_revision = now.revision;
         match client.call::<ConfigSnapshot>(Method::ConfigPatch, &patch).await {
             Err(RemoteError::Call(error)) if !was_tried && error.application_code() == Some(ErrorCode::Conflict) => {
                 was_tried = true;
             }
-            outcome => {
-                outcome?;
-                now.values
-                    .retain(|key, _| patch.values.contains_key(key) || patch.unset.contains(key));
-                return Ok(now.values);
-            }
+            outcome => return outcome.map(drop),
         }
     }
 }

@@ -120,9 +120,20 @@ fn the_switches_of_the_interfaces_are_settings_like_the_others() {
         ),
         ("false".into(), "true".into(), "4".into())
     );
-    // A server's port is set where it is started, so the daemon's setting is taken back.
+    // A server's port is set where it is started, so the daemon's setting stays as it is.
     assert_ended(&set(&["default_segments=6", "local_server_port=18123"]), 32, "headless");
     assert_eq!(get("default_segments"), "4");
+    // And the agent's does if the daemon refuses.
+    let both = [
+        "local_server_mcp_enabled=true",
+        "silent_download_enabled=false",
+        "default_segments=9999",
+    ];
+    assert_ended(&set(&both), 32, "default_segments");
+    assert_eq!(
+        (get("local_server_mcp_enabled"), get("silent_download_enabled")),
+        ("false".into(), "true".into())
+    );
     assert_ended(&set(&["local_server_api_enabled=maybe"]), 32, "true or false");
     let values = desk.json(&["config", "server", "list"])["values"].clone();
     let keys: Vec<_> = values.as_object().unwrap().keys().map(String::as_str).collect();
@@ -136,6 +147,34 @@ fn the_switches_of_the_interfaces_are_settings_like_the_others() {
         (get("local_server_mcp_enabled"), get("silent_download_enabled")),
         ("true".into(), "false".into())
     );
+}
+
+#[test]
+fn a_change_that_is_refused_leaves_secrets_as_they_were() {
+    let desk = Desk::new();
+    let set = |pairs: &[&str]| desk.run(&[&["config", "server", "set"], pairs].concat());
+    let webhook = |secret: &str| {
+        let endpoints = serde_json::json!([{"id": "own", "url": "https://a.example/hook", "signSecret": secret}]);
+        format!("webhook.endpoints={endpoints}")
+    };
+    desk.run(&["config", "server", "set", &webhook("first-secret")])
+        .assert_success();
+    let shown = desk.json(&["config", "server", "get", "webhook.endpoints"]);
+    let shown = shown.as_str().unwrap().to_owned();
+    assert!(shown.contains("***") && !shown.contains("first-secret"), "{shown}");
+    // What was read can be set, as often as wanted.
+    for _ in 0..2 {
+        set(&[&format!("webhook.endpoints={shown}"), "default_segments=4"]).assert_success();
+    }
+    // The agent refuses its half, so that the daemon's must not happen: nobody could take it back.
+    let moved = serde_json::json!([{"id": "other", "url": "https://b.example/hook", "signSecret": "second-secret"}]);
+    let refused = set(&[&format!("webhook.endpoints={moved}"), "local_server_port=18123"]);
+    assert_ended(&refused, 32, "headless");
+    assert_eq!(
+        desk.json(&["config", "server", "get", "webhook.endpoints"]),
+        shown.as_str()
+    );
+    set(&[&format!("webhook.endpoints={shown}")]).assert_success();
 }
 
 #[test]
