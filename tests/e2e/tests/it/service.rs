@@ -13,6 +13,7 @@ mod login_kill_loop;
 pub(crate) mod logins;
 pub(crate) mod market;
 mod metalink;
+mod never_delays;
 mod pick;
 mod plugin_kill_loop;
 mod plugin_previews;

@@ -368,7 +368,8 @@ pub(crate) fn page() -> String {
          afterwards has hardly\nmore memory than before and no file more but compiled code. The code is what the user and \
          the log are told. *ok* means\nthat the attempt changes nothing for anybody.\n\n\
          Scripts compute, hoard, recurse, list, log, wait, throw and omit without end in `harm.rs` of the same tests, and \
-         search\nwith slow patterns in `patterns.rs`.\n"
+         search\nwith slow patterns in `patterns.rs`. What hooks see and how they are limited is in\n[security.md]\
+         (security.md#hooks-and-webhooks).\n"
     );
     for (theme, cases) in themes {
         writeln!(page, "\n## {theme}\n\n| Case | The plugin … | Ends |\n|---|---|---|").unwrap();
