@@ -21,7 +21,7 @@ use super::{
 /// Downloads of a round.
 const FILES: usize = 30;
 
-/// Rounds of which the fastest counts: other tests and the machine's own work delay some of them.
+/// Rounds of which the slowest counts: hooks pause after the first of them, and programs go on.
 const ROUNDS: usize = 3;
 
 /// Pages for which `yt-dlp` never answers; more than there are places for.
@@ -58,7 +58,7 @@ fn origin() -> Origin {
     ])
 }
 
-/// Downloads some files at once; the time until the last of them is complete, of the fastest of some such rounds.
+/// Downloads some files at once, again and again; the longest time until the last of them was complete.
 fn round(service: &Service, origin: &Origin, query: &str) -> Duration {
     let once = |round: usize| {
         let begun = Instant::now();
@@ -69,7 +69,7 @@ fn round(service: &Service, origin: &Origin, query: &str) -> Duration {
         }
         begun.elapsed()
     };
-    (0..ROUNDS).map(once).min().unwrap()
+    (0..ROUNDS).map(once).max().unwrap()
 }
 
 /// Has the programs that hang and flood look at pages, and convert what they found there; the tasks of the pages that hang.
@@ -144,12 +144,12 @@ fn hooks_and_programs_that_hang_trap_or_flood_delay_no_download() {
     times.push(("both", round(&service, &origin, "watched-too")));
     assert!(find.is_running() && join.is_running(), "they hang all the time");
 
-    println!("{FILES} downloads at once, the fastest of {ROUNDS} rounds, beside what hangs, traps and floods:");
+    println!("{FILES} downloads at once, the slowest of {ROUNDS} rounds, beside what hangs, traps and floods:");
     for (beside, time) in &times {
         println!("{beside:>14} {:>6} ms", time.as_millis());
     }
     // Each event would take seconds if anybody waited for it, and each page minutes.
-    let most = times[0].1 * 3 + Duration::from_secs(1);
+    let most = times[0].1 * 3 + Duration::from_secs(2);
     for (beside, time) in times {
         assert!(time < most, "beside {beside}: {time:?}, more than {most:?}");
     }
