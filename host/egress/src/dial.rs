@@ -9,7 +9,8 @@ use std::{
 
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio::{net::TcpStream, time::timeout};
-use transfer::SafeUrl;
+use tokio_socks::tcp::{Socks4Stream, Socks5Stream};
+use transfer::{SafeUrl, proxy::is_socks4};
 use url::Host;
 
 use crate::{
@@ -250,6 +251,27 @@ pub async fn check_proxied(names: &Names, host: &str, reach: Reach, proxy: &Safe
 /// Whether a proxy speaks SOCKS.
 pub fn is_socks(proxy: &SafeUrl) -> bool {
     proxy.scheme().starts_with("socks")
+}
+
+/// Has the SOCKS proxy at the other end of `stream` connect to a host and port. The proxy resolves the name: a lookup here
+/// would reveal it to the local name server.
+pub async fn through_socks(stream: TcpStream, target: (&str, u16), proxy: &SafeUrl) -> io::Result<TcpStream> {
+    let connected = match proxy.credentials() {
+        _ if is_socks4(proxy.scheme()) => {
+            let led = Socks4Stream::connect_with_socket(stream, target).await;
+            led.map(Socks4Stream::into_inner)
+        }
+        None => {
+            let led = Socks5Stream::connect_with_socket(stream, target).await;
+            led.map(Socks5Stream::into_inner)
+        }
+        Some(login) => {
+            let (user, password) = (login.user.as_str(), login.password.expose());
+            let led = Socks5Stream::connect_with_password_and_socket(stream, target, user, password).await;
+            led.map(Socks5Stream::into_inner)
+        }
+    };
+    connected.map_err(io::Error::other)
 }
 
 async fn race(addresses: &[SocketAddr]) -> io::Result<TcpStream> {

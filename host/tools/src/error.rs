@@ -112,7 +112,7 @@ pub enum ToolError {
         scheme: String,
     },
     /// The proxy of the settings cannot be used for `yt-dlp`.
-    #[error("{tool} cannot be used behind a proxy of the kind {scheme}: only http proxies are supported", tool = Tool::YtDlp)]
+    #[error("{tool} cannot be used behind a proxy of the kind {scheme}: use one of the kind http, socks4 or socks5", tool = Tool::YtDlp)]
     Proxy {
         /// The scheme of the proxy's URL.
         scheme: String,

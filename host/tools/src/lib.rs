@@ -10,7 +10,6 @@
 //! # Layers
 //!
 //! - `service`: the handle: one method per job, a few runs of each tool at once
-//! - `places`: how many runs of `yt-dlp` go on at once
 //! - `ffmpeg`, `yt_dlp`: a job as arguments, and what the tool prints as records
 //! - `locate`: where a program is
 //! - `run`: one run of a tool, from this process
@@ -19,6 +18,7 @@
 //! - `sys`: what the operating system gives for it
 //! - `order`: what `run` and `supervisor` say to each other
 //! - `error`, `settings`: vocabulary
+//! - `places`: how many runs of `yt-dlp` go on at once
 //!
 //! Start reading at [`Tools`], then `run`.
 

@@ -16,7 +16,7 @@ use std::{
 use data_encoding::HEXLOWER;
 use egress::{
     DialError, Forbidden, Names, Pins,
-    dial::{check_proxied, dial},
+    dial::{check_proxied, dial, is_socks, through_socks},
     reach::{self, Reach},
 };
 use tokio::{
@@ -65,8 +65,14 @@ const OWN_FIELDS: [&str; 6] = [
 pub(crate) struct Outbound {
     pub(crate) url: SafeUrl,
     pub(crate) given_by: GivenBy,
-    /// The proxy of the user's network, of the scheme `http`.
+    /// The proxy of the user's network; see [`is_usable`].
     pub(crate) upstream: Option<SafeUrl>,
+}
+
+/// Whether requests of a tool can go through a proxy of the user: one that is asked with HTTP or SOCKS. A proxy that is
+/// itself reached by TLS is not supported.
+pub(crate) fn is_usable(upstream: &SafeUrl) -> bool {
+    upstream.scheme() == "http" || is_socks(upstream)
 }
 
 /// The proxy of one run.
@@ -213,10 +219,15 @@ impl Gate {
             .zip(upstream.as_url().port_or_known_default())
             .ok_or(Denied::Unreachable)?;
         // The user chose the proxy, so any address is allowed.
-        let mut stream = dial(&self.names, (&proxy, proxy_port), Reach::Anywhere, CONNECT_TIME).await?;
-        let asked = timeout(CONNECT_TIME, tunnel(&mut stream, &head.target, port, upstream)).await;
-        match asked {
-            Ok(Ok(true)) => Ok((head, stream)),
+        let stream = dial(&self.names, (&proxy, proxy_port), Reach::Anywhere, CONNECT_TIME).await?;
+        let asked = timeout(CONNECT_TIME, async {
+            if is_socks(upstream) {
+                return through_socks(stream, (&host, port), upstream).await;
+            }
+            tunnel(stream, &head.target, port, upstream).await
+        });
+        match asked.await {
+            Ok(Ok(stream)) => Ok((head, stream)),
             _ => Err(Denied::Unreachable),
         }
     }
@@ -344,13 +355,11 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(Vec<u8>
     }
 }
 
-/// Asks a proxy for a tunnel to the target (RFC 9110, section 9.3.6); whether it gave one.
-async fn tunnel(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    target: &Url,
-    port: u16,
-    proxy: &SafeUrl,
-) -> io::Result<bool> {
+/// Asks a proxy for a tunnel to the target (RFC 9110, section 9.3.6).
+async fn tunnel<S>(mut stream: S, target: &Url, port: u16, proxy: &SafeUrl) -> io::Result<S>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let authority = format!("{}:{port}", target.host_str().unwrap_or_default());
     let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
     if let Some(login) = proxy.credentials() {
@@ -359,10 +368,13 @@ async fn tunnel(
     request.push_str("\r\n");
     stream.write_all(request.as_bytes()).await?;
     // A server behind it says nothing before it is asked, so nothing can follow the head.
-    let (head, _) = read_head(stream).await?;
+    let (head, _) = read_head(&mut stream).await?;
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
-    Ok(response.parse(&head).is_ok() && matches!(response.code, Some(200..=299)))
+    let is_open = response.parse(&head).is_ok() && matches!(response.code, Some(200..=299));
+    is_open
+        .then_some(stream)
+        .ok_or_else(|| io::ErrorKind::ConnectionRefused.into())
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::{
     locate,
     order::Limits,
     places::{Full, Places},
-    proxy::{Gate, Outbound},
+    proxy::{self, Gate, Outbound},
     run::{Ended, Invocation, run},
     yt_dlp,
 };
@@ -209,7 +209,7 @@ impl Shared {
             let scheme = url.scheme().to_owned();
             return Err(ToolError::Scheme { scheme });
         }
-        if let Some(proxy) = proxy.as_ref().filter(|proxy| proxy.scheme() != "http") {
+        if let Some(proxy) = proxy.as_ref().filter(|proxy| !proxy::is_usable(proxy)) {
             let scheme = proxy.scheme().to_owned();
             return Err(ToolError::Proxy { scheme });
         }

@@ -44,7 +44,7 @@ pub struct Extraction {
     pub url: SafeUrl,
     /// Who gave its URL, on which depends what it may lead to.
     pub given_by: GivenBy,
-    /// The proxy of the user's network for this URL. Only proxies of the scheme `http` can be used.
+    /// The proxy of the user's network for this URL. Those of the scheme `https` cannot be used.
     pub proxy: Option<SafeUrl>,
 }
 

@@ -204,7 +204,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("rustls", &["egress", "transfer-http", "cli", "support"]),
     // On streams that egress opened.
     ("tokio-rustls", &["transfer-http", "cli", "support"]),
-    ("tokio-socks", &["transfer-http"]),
+    ("tokio-socks", &["egress"]),
     ("wasmtime", &["plugin-wasm"]),
     ("wasmtime-wasi", &["plugin-wasm"]),
     (

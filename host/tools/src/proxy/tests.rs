@@ -1,5 +1,6 @@
 use egress::dial::Lookup;
 use futures_util::future::BoxFuture;
+use support::Proxy;
 use tokio::net::{TcpListener as Listener, TcpStream};
 
 use super::*;
@@ -195,6 +196,24 @@ async fn a_proxy_of_the_user_is_asked_for_a_tunnel() {
     );
     let answer = wrong.get(&format!("http://127.0.0.1:{port}/")).await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+}
+
+#[tokio::test]
+async fn a_socks_proxy_of_the_user_is_asked_by_name() {
+    let (port, _origin) = origin().await;
+    let page = format!("http://video.example:{port}/watch");
+    let proxy = Proxy::socks5(&[("video.example", port)], Some(("me", "secret")));
+    let upstream = format!("socks5://me:secret@127.0.0.1:{}", proxy.port());
+    let served = serve(&page, GivenBy::User, Some(&upstream));
+    let answer = served.get(&page).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\n\r\nGET /watch HTTP/1.1\r\n"),
+        "{answer}"
+    );
+    // Refused here, without asking.
+    let answer = served.get(&format!("http://nas:{port}/")).await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    assert_eq!(proxy.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -156,7 +156,7 @@ async fn what_it_is_not_used_for_is_refused_before_it_starts() {
     let job = Extraction {
         url: SafeUrl::parse("https://video.invalid/").unwrap(),
         given_by: GivenBy::User,
-        proxy: Some(SafeUrl::parse("socks5://127.0.0.1:1080").unwrap()),
+        proxy: Some(SafeUrl::parse("https://127.0.0.1:1080").unwrap()),
     };
     let refused = rig.tools.extract(job).await;
     assert!(matches!(refused, Err(ToolError::Proxy { .. })), "{refused:?}");

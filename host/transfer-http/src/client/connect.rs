@@ -11,8 +11,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_rustls::TlsConnector;
-use tokio_socks::tcp::{Socks4Stream, Socks5Stream};
-use transfer::{Credentials, Failure, SafeUrl, failure::FailureKind, proxy::is_socks4};
+use transfer::{Credentials, Failure, SafeUrl, failure::FailureKind};
 
 use crate::client::shared::Shared;
 
@@ -183,25 +182,9 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
     let tcp = dial(&shared.config.names, target, Reach::Anywhere, limit)
         .await
         .map_err(|error| refused(&error))?;
-    let login = proxy.credentials();
     if dial::is_socks(proxy) {
-        // The proxy resolves the name: a lookup here would reveal it to our own name server.
         let target = (key.host.as_str(), key.port);
-        let led = match &login {
-            _ if is_socks4(proxy.scheme()) => {
-                let led = Socks4Stream::connect_with_socket(tcp, target).await;
-                led.map(Socks4Stream::into_inner)
-            }
-            None => {
-                let led = Socks5Stream::connect_with_socket(tcp, target).await;
-                led.map(Socks5Stream::into_inner)
-            }
-            Some(login) => {
-                let (user, password) = (login.user.as_str(), login.password.expose());
-                let led = Socks5Stream::connect_with_password_and_socket(tcp, target, user, password).await;
-                led.map(Socks5Stream::into_inner)
-            }
-        };
+        let led = dial::through_socks(tcp, target, proxy).await;
         return Ok(Stream::Tcp(led.map_err(|error| refused(&error))?));
     }
     let mut stream = match proxy.scheme() {
@@ -211,6 +194,7 @@ async fn through_proxy(shared: &Shared, key: &Key, proxy: &SafeUrl) -> Result<St
         _ => Stream::Tcp(tcp),
     };
     if key.is_tls {
+        let login = proxy.credentials();
         match &mut stream {
             Stream::Tcp(tcp) => tunnel(key, login.as_ref(), tcp).await,
             Stream::Layered(layers) => tunnel(key, login.as_ref(), layers).await,
