@@ -101,7 +101,7 @@ fn health(summary: &PluginSummary) -> PluginHealthDto {
         Condition::Degraded => (
             "degraded",
             format!(
-                "it failed several times, so calls of it pause: see what fails: svc plugin log {identity}; {update}"
+                "it failed several times, so its calls pause; see what fails: svc plugin log {identity}; {update}"
             ),
         ),
         Condition::SiteBroken => ("siteBroken", format!("its site seems to have changed: {update}")),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use support::{Content, End, Origin, Resource, behaviour};
 
 use super::{
-    guest, hooks,
+    hooks,
     plugin_sites::run,
     tools::{self, Hanging},
 };
