@@ -61,6 +61,15 @@ pub mod login {
     exports!("login-world", "export_login", "svc_plugin::bindings::login");
 }
 
+/// What a post-processor exports.
+pub mod post_processor {
+    exports!(
+        "post-world",
+        "export_post_processor",
+        "svc_plugin::bindings::post_processor"
+    );
+}
+
 /// What a previewer exports.
 pub mod previewer {
     exports!("preview-world", "export_previewer", "svc_plugin::bindings::previewer");

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Answers, Error, Feed, FeedCall, HookEvent, HookKind, Link, Listing, Mode, Result, Screen, text::Url};
+use crate::{
+    Answers, Error, Feed, FeedCall, HookEvent, HookKind, Link, Listing, Mode, PostCall, Result, Screen, Work, text::Url,
+};
 
 /// The arguments of a call.
 #[derive(Debug)]
@@ -225,6 +227,38 @@ pub trait HookHandler {
         }
         Ok(None)
     }
+}
+
+/// Works on the files of finished downloads: those that its user has put it into the chain of, as a step `plugin`. It may take
+/// half an hour, half a minute of it computing, and 64 MiB of memory.
+///
+/// ```
+/// use svc_plugin::prelude::*;
+///
+/// struct Acme;
+///
+/// impl PostProcessor for Acme {
+///     fn done(call: &PostCall, work: &Work<'_>) -> Result<()> {
+///         for archive in work.archives() {
+///             work.unpack(&archive, &["acme.example"])?;
+///             work.remove_archive(&archive)?;
+///         }
+///         work.write_new("source.txt", call.url().as_str())
+///     }
+/// }
+///
+/// svc_plugin::plugin!(Acme: PostProcessor);
+///
+/// let packed = test::Packed { directory: "photos".to_owned(), ..test::Packed::default() };
+/// let host = test::Host::new().archive("photos.zip", packed);
+/// let done = host.post::<Acme>("https://acme.example/s/7", "photos.zip").unwrap();
+/// assert_eq!(done.unpacked, ["photos"]);
+/// assert_eq!(done.removed, ["photos.zip"]);
+/// assert_eq!(done.written["source.txt"], "https://acme.example/s/7");
+/// ```
+pub trait PostProcessor {
+    /// Works on the files of a finished download. If it fails, they stay as they were.
+    fn done(call: &PostCall, work: &Work<'_>) -> Result<()>;
 }
 
 /// Logs in to accounts of a site. The value is one login from its first screen to its end; requests that name the account's

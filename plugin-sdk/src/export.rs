@@ -3,15 +3,16 @@
 use std::{cell::RefCell, marker::PhantomData, panic};
 
 use crate::{
-    Answers, Call, Error, Feed, FeedCall, FeedHandler, HookEvent, HookHandler, HookKind, Listing, Login, Preview,
-    Resolver, Result, Screen,
+    Answers, Call, Error, Feed, FeedCall, FeedHandler, HookEvent, HookHandler, HookKind, Listing, Login, PostCall,
+    PostProcessor, Preview, Resolver, Result, Screen, Work,
     bindings::{
         feed_handler::exports::svc::plugin::feed_handler,
         hook_handler::exports::svc::plugin::hook_handler,
         login::exports::svc::plugin::login,
+        post_processor::exports::svc::plugin::post_processor,
         previewer::exports::svc::plugin::previewer,
         resolver::exports::svc::plugin::resolver,
-        svc::plugin::{feed_sink, listing, log, login_ui, types::PluginError},
+        svc::plugin::{feed_sink, listing, log, login_ui, types::PluginError, workspace},
     },
 };
 
@@ -74,6 +75,14 @@ impl<T: HookHandler> hook_handler::Guest for Exported<T> {
         Ok(retry.map(|wait| hook_handler::Retry {
             after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         }))
+    }
+}
+
+impl<T: PostProcessor> post_processor::Guest for Exported<T> {
+    fn done(source_url: String, main: String, work: &workspace::Dir) -> Result<(), PluginError> {
+        log_panics();
+        let call = PostCall::new(source_url, main)?;
+        Ok(T::done(&call, &Work::new(work))?)
     }
 }
 

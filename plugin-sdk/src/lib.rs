@@ -37,7 +37,8 @@
 //! - `test`: runs plugins outside the sandbox
 //! - `export`: what a component exports
 //! - `capability`: the traits that plugins implement
-//! - `http`, `listing`, `feed`, `hook`, `login`, `vault`: requests, results, events, screens, sealed values
+//! - `http`, `listing`, `feed`, `hook`, `post`, `login`, `vault`: requests, results, events, finished files, screens, sealed
+//!   values
 //! - `env`, `log`, `storage`, `text`, `tools`: the call's environment, log lines, stored values, searching, programs of the
 //!   user
 //! - `settings`: the settings as one value
@@ -67,6 +68,7 @@ pub mod log;
 pub mod login;
 #[cfg(not(target_family = "wasm"))]
 mod native;
+pub mod post;
 pub mod settings;
 pub mod storage;
 #[cfg(not(target_family = "wasm"))]
@@ -84,12 +86,13 @@ use bindings::svc::plugin as host;
 #[cfg(not(target_family = "wasm"))]
 use native as host;
 
-pub use capability::{Call, FeedHandler, HookHandler, Login, Preview, Resolver};
+pub use capability::{Call, FeedHandler, HookHandler, Login, PostProcessor, Preview, Resolver};
 pub use error::{Error, Result};
 pub use feed::{Feed, FeedCall, Item};
 pub use hook::{HookEvent, HookKind};
 pub use listing::{Entry, FileKind, LeftOut, Link, Listing};
 pub use login::{Answers, Mode, Screen};
+pub use post::{PostCall, Work};
 pub use settings::Settings;
 
 /// What most plugins use.
@@ -98,8 +101,8 @@ pub mod prelude {
     pub use crate::test;
     pub use crate::{
         Answers, Call, Entry, Error, Feed, FeedCall, FeedHandler, FileKind, HookEvent, HookHandler, HookKind, Item,
-        LeftOut, Link, Listing, Login, Mode, Preview, Resolver, Result, Screen, Settings, env, http, log, storage,
-        text, vault,
+        LeftOut, Link, Listing, Login, Mode, PostCall, PostProcessor, Preview, Resolver, Result, Screen, Settings,
+        Work, env, http, log, storage, text, vault,
     };
 }
 
@@ -143,6 +146,9 @@ macro_rules! __capability {
     ($capabilities:ident, $plugin:ty, HookHandler) => {
         $capabilities.with_hooks::<$plugin>()
     };
+    ($capabilities:ident, $plugin:ty, PostProcessor) => {
+        $capabilities.with_post::<$plugin>()
+    };
     ($capabilities:ident, $plugin:ty, Login) => {
         $capabilities.with_login::<$plugin>()
     };
@@ -185,6 +191,12 @@ macro_rules! __export {
         const _: () = {
             type Exported = $crate::export::Exported<$plugin>;
     $crate::bindings::hook_handler::export_hook_handler!(Exported with_types_in $crate::bindings::hook_handler);
+        };
+    };
+    ($plugin:ty, PostProcessor) => {
+        const _: () = {
+            type Exported = $crate::export::Exported<$plugin>;
+    $crate::bindings::post_processor::export_post_processor!(Exported with_types_in $crate::bindings::post_processor);
         };
     };
     ($plugin:ty, Login) => {

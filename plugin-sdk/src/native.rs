@@ -684,6 +684,55 @@ pub(crate) mod feed_sink {
     }
 }
 
+pub(crate) mod workspace {
+    //! The files of a finished download, as the test gives them.
+
+    use crate::world::with_host;
+
+    /// What is behind it belongs to the host.
+    #[derive(Debug)]
+    pub(crate) struct Dir;
+
+    impl Dir {
+        pub(crate) fn names(&self) -> Vec<String> {
+            with_host(|host| host.files.names())
+        }
+
+        pub(crate) fn archives(&self) -> Vec<String> {
+            with_host(|host| host.files.archives())
+        }
+
+        pub(crate) fn size(&self, name: &str) -> Result<u64, String> {
+            with_host(|host| host.files.size(name))
+        }
+
+        pub(crate) fn read(&self, name: &str, offset: u64, length: u32) -> Result<Vec<u8>, String> {
+            with_host(|host| host.files.read(name, offset, length))
+        }
+
+        pub(crate) fn write_new(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+            with_host(|host| host.files.write_new(name, bytes))
+        }
+
+        pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), String> {
+            with_host(|host| host.files.rename(from, to))
+        }
+
+        pub(crate) fn unpack(&self, name: &str, passwords: &[String]) -> Result<Vec<String>, String> {
+            let passwords: Vec<_> = passwords.iter().map(String::as_str).collect();
+            with_host(|host| host.files.unpack(name, &passwords))
+        }
+
+        pub(crate) fn remove_archive(&self, name: &str) -> Result<(), String> {
+            with_host(|host| host.files.remove_archive(name))
+        }
+
+        pub(crate) fn mux(&self, video: &str, audio: &str, output: &str) -> Result<(), String> {
+            with_host(|host| host.files.mux(video, audio, output))
+        }
+    }
+}
+
 pub(crate) mod login_ui {
     //! The screen of a login, as a plain record that a test can look at.
 

@@ -2,7 +2,11 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-pub use svc_plugin_fixture::screen::{Done, Field, OpenUrl, Qr, Screen};
+pub use svc_plugin_fixture::{
+    Packed,
+    screen::{Done, Field, OpenUrl, Qr, Screen},
+    work::PostResult,
+};
 
 pub use self::{
     fixture::{Capabilities, Plugin, replay, replay_all},
@@ -10,7 +14,8 @@ pub use self::{
 };
 pub use crate::world::{Cipher, Enclosure, Entry, Feed, Item, Link, Listing, Page, Segment, Sent};
 use crate::{
-    Call, FeedCall, FeedHandler, HookEvent, HookHandler, Preview, Resolver, Result, native,
+    Call, FeedCall, FeedHandler, HookEvent, HookHandler, PostCall, PostProcessor, Preview, Resolver, Result, Work,
+    native,
     world::{RUNNING, State},
 };
 
@@ -50,6 +55,18 @@ impl Host {
     #[must_use]
     pub fn no_media(self, url: &str, error: crate::tools::ToolError) -> Self {
         self.with(|state| _ = state.media.insert(url.to_owned(), Err(error)))
+    }
+
+    /// Gives the finished download a file.
+    #[must_use]
+    pub fn file(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
+        self.with(|state| state.files.add(name, bytes.as_ref()))
+    }
+
+    /// Gives the finished download an archive, with its volumes.
+    #[must_use]
+    pub fn archive(self, name: &str, packed: Packed) -> Self {
+        self.with(|state| state.files.add_archive(name, packed))
     }
 
     /// Sets a setting of the plugin.
@@ -134,6 +151,21 @@ impl Host {
     /// Tells the hook `T` of an event. Returns after how long it wants another try.
     pub fn hook<T: HookHandler>(&self, event: &HookEvent) -> Result<Option<Duration>> {
         self.run(|| T::handle(event))
+    }
+
+    /// Has plugin `T` work on the files of the finished download of `url`, which is about `main`. If that fails, they stay as
+    /// they were.
+    pub fn post<T: PostProcessor>(&self, url: &str, main: &str) -> Result<PostResult> {
+        let before = self.0.borrow().files.clone();
+        let done = self.run(|| {
+            let call = PostCall::new(url.to_owned(), main.to_owned())?;
+            T::done(&call, &Work::new(&native::workspace::Dir))
+        });
+        if let Err(error) = done {
+            self.0.borrow_mut().files = before;
+            return Err(error);
+        }
+        Ok(self.0.borrow().files.result())
     }
 
     fn list(

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use svc_plugin_fixture::{
     Asked, Tape,
     record::{self, as_object, is_set, is_unset},
+    work::Files,
 };
 use svc_plugin_text::join_url;
 
@@ -47,6 +48,8 @@ pub(crate) struct State {
     pub(crate) tape: Option<Tape>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) random: u64,
+    /// Those of a finished download.
+    pub(crate) files: Files,
     /// What `yt-dlp` finds, by page.
     #[cfg(feature = "serde")]
     pub(crate) media: BTreeMap<String, Result<String, ToolError>>,
@@ -80,6 +83,7 @@ impl Default for State {
             tape: None,
             sent: Vec::new(),
             random: 0,
+            files: Files::default(),
             #[cfg(feature = "serde")]
             media: BTreeMap::new(),
         }

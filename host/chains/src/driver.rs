@@ -157,8 +157,8 @@ struct Driver {
 /// A run of a step.
 struct Running {
     stop: CancellationToken,
-    /// Where it unpacks.
-    stages_in: Option<PathBuf>,
+    /// Where it may leave stages.
+    stages_in: Vec<PathBuf>,
     /// It waits until what it intends is saved.
     proceed: Option<oneshot::Sender<()>>,
 }
@@ -251,9 +251,9 @@ pub(crate) async fn start(parts: Parts) -> Result<Channels, StartError> {
 
 impl Driver {
     async fn drive(mut self, effects: Vec<Effect>) {
-        let places = self.state.views().filter_map(|view| {
+        let places = self.state.views().flat_map(|view| {
             let record = view.record;
-            record.steps.iter().find_map(|step| stages_in(step, &record.files))
+            record.steps.iter().flat_map(move |step| stages_in(step, &record.files))
         });
         self.unsaved.swept = places.collect();
         self.take_effects(effects);
@@ -372,8 +372,9 @@ impl Driver {
                 Input::Intends(id, run, paths)
             }
             Signal::Ended(id, run, result) => {
-                let stages_in = self.runs.remove(&(id, run)).and_then(|running| running.stages_in);
-                self.unsaved.swept.extend(stages_in);
+                let ended = self.runs.remove(&(id, run));
+                let stages_in = ended.map(|running| running.stages_in);
+                self.unsaved.swept.extend(stages_in.into_iter().flatten());
                 match result {
                     Err(reason) => Input::Failed(id, run, reason),
                     Ok(outcome) => Input::Finished {

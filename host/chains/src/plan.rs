@@ -80,12 +80,15 @@ pub(crate) fn concerning(steps: &[Step], files: &[PathBuf]) -> Vec<Step> {
     steps.iter().filter(|step| step.concerns(files)).cloned().collect()
 }
 
-/// Where a step has its stage.
-pub(crate) fn stages_in(step: &Step, files: &[PathBuf]) -> Option<PathBuf> {
+/// Where a step may have stages.
+pub(crate) fn stages_in(step: &Step, files: &[PathBuf]) -> Vec<PathBuf> {
+    let beside = || files.first().and_then(|file| file.parent()).map(ToOwned::to_owned);
     match step {
-        Step::Unpack { into: Some(into), .. } => Some(into.clone()),
-        Step::Unpack { into: None, .. } => files.first()?.parent().map(ToOwned::to_owned),
-        _ => None,
+        Step::Unpack { into: Some(into), .. } => vec![into.clone()],
+        Step::Unpack { into: None, .. } => beside().into_iter().collect(),
+        // Or in the directory that an archive was unpacked to: which of both it is, only the disk knows.
+        Step::Plugin { .. } => beside().into_iter().chain(files.first().cloned()).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -161,6 +164,16 @@ mod tests {
         assert!(found.is_of_group);
         assert_eq!(concerning(&steps, &found.files), steps);
         assert_eq!(concerning(&steps, &found.files[..1]), []);
+    }
+
+    #[test]
+    fn what_a_plugin_leaves_is_found_beside_its_files_or_in_their_directory() {
+        let step = Step::Plugin {
+            identity: "unpack@svc".into(),
+        };
+        let places = stages_in(&step, &["/d/a.zip".into(), "/d/b.zip".into()]);
+        assert_eq!(places, [PathBuf::from("/d"), PathBuf::from("/d/a.zip")]);
+        assert_eq!(stages_in(&step, &[]), Vec::<PathBuf>::new());
     }
 
     #[test]

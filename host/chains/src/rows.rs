@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use engine::TaskId;
-use post::job::{JobId, Passwords, Record};
+use post::{
+    job::{JobId, Passwords, Record},
+    rename::Source,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use store::{
     MigrationSet, ReadError, SealError, SealedColumn, Store, Vault, WriteError,
@@ -70,6 +73,9 @@ pub(crate) struct About {
     /// The directory of the tasks.
     pub(crate) root: String,
     pub(crate) host: Option<String>,
+    /// Of the task that began it; none in a job of an older version.
+    #[serde(default)]
+    pub(crate) source: Option<Source>,
     /// The day on which the last task was finished.
     pub(crate) date: Option<String>,
     pub(crate) created_ms: i64,

@@ -30,7 +30,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc post retry 12
   svc post passwords --file - < passwords.txt  tried on archives that are encrypted; replaces all
 
-Steps: unpack (deleteArchive, into), rename (template), checksum (algorithms), mux and remux (container: mp4, matroska or webM).";
+Steps: unpack (deleteArchive, into), rename (template), checksum (algorithms), mux and remux (container: mp4, matroska or
+webM), plugin (identity).";
 
 /// Passwords that are read: 100 of 512 bytes.
 const MAX_PASSWORD_FILE_BYTES: u64 = 64 * 1024;

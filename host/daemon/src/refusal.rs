@@ -61,6 +61,16 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     message
 }
 
+/// Why a call of a plugin failed, and what the user can do about it.
+pub(crate) fn of_call(error: &plugin_host::CallError) -> String {
+    let allow = |host: &String| format!("svc plugin allow {} {host}", error.plugin);
+    let ways: Vec<_> = error.grantable.iter().map(allow).collect();
+    if ways.is_empty() {
+        return error.to_string();
+    }
+    format!("{error}; you can allow that: {}", ways.join("; "))
+}
+
 /// A subsystem has ended: the daemon is shutting down.
 pub(crate) fn closing() -> RpcError {
     RpcError::application(ErrorCode::Unavailable, "the service is shutting down")

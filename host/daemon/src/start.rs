@@ -4,6 +4,7 @@ pub(crate) mod endpoint;
 mod feeds;
 mod logins;
 mod media;
+mod plugin_step;
 mod steps;
 mod webhooks;
 
@@ -36,7 +37,7 @@ use store::{DataDir, Store, Vault};
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream},
     net::TcpListener,
-    sync::{Notify, watch},
+    sync::{Notify, Semaphore, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tools::Tools;
@@ -48,7 +49,7 @@ use crate::{
     hub::{self, disk::FreeSpace, history::History},
     rows,
     service::{LearnedLimits, Logs, Service, access::Access, blobs::Blobs},
-    start::endpoint::EndpointError,
+    start::{endpoint::EndpointError, plugin_step::PluginSteps},
 };
 
 /// The directory for temporary files of tools in the data directory.
@@ -456,9 +457,17 @@ impl Parts {
         &self,
         engine: &Engine,
         configuration: &Arc<Configuration>,
+        system_proxy: &Arc<SystemProxy>,
         (milestones, unpacker): (Milestones, Option<confined::OwnCommand>),
         stop: &CancellationToken,
     ) -> chains::Config {
+        let plugins = self.plugins.clone().map(|plugins| PluginSteps {
+            plugins,
+            unpacker: unpacker.clone(),
+            tools: self.tools.clone(),
+            proxies: Box::new(webhooks::of_settings(engine.clone(), Arc::clone(system_proxy))),
+            unpacking: Arc::new(Semaphore::new(1)),
+        });
         chains::Config {
             store: self.store.clone(),
             vault: Arc::clone(&self.vault),
@@ -468,6 +477,7 @@ impl Parts {
             unpacker,
             tool: Arc::new(steps::OfUser {
                 tools: self.tools.clone(),
+                plugins,
             }),
             tracker: self.tracker.clone(),
             stop: stop.child_token(),
@@ -516,7 +526,7 @@ async fn assemble(
     parts
         .tracker
         .spawn(async move { ended.run_until_cancelled(relaying).await });
-    let jobs = Jobs::start(parts.jobs(&engine, &configuration, of_jobs, &stop)).await?;
+    let jobs = Jobs::start(parts.jobs(&engine, &configuration, &system_proxy, of_jobs, &stop)).await?;
     let history = History::load(parts.store.clone()).await?;
     let free_space = FreeSpace::new(default_dir.clone(), parts.tracker.clone());
     let (hub, worker) = hub::start(

@@ -38,6 +38,7 @@ mod cookies;
 mod feed;
 mod hook;
 mod login;
+mod post;
 mod resolver;
 mod sizes;
 
@@ -234,8 +235,8 @@ impl Shared {
         let loaded = self.once_loaded(plugin, loaded, ask).await.map_err(refused)?;
         let (running, manifest) = loaded.callable().map_err(refused)?;
         let wall = ask.wall(manifest).ok_or_else(|| refused(CallFailure::Incapable))?;
-        // Hooks have places of their own, so that none of them delays a call that somebody waits for.
-        let _slot = if let Ask::Hook(_) = ask {
+        // Hooks and work on files have places of their own, so that none of them delays a call that somebody waits for.
+        let _slot = if let Ask::Hook(_) | Ask::Post(_) = ask {
             None
         } else {
             let slot = self.stop.run_until_cancelled(self.slots.take(plugin)).await;

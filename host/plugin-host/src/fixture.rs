@@ -19,7 +19,7 @@ use store::{Store, Vault};
 pub use svc_plugin_fixture::{
     Asked, Call as FixtureCall, Exchange, Fixture, FixtureError, Input, Mismatch, Response, SCHEMA,
 };
-use svc_plugin_fixture::{HookInput, record::result};
+use svc_plugin_fixture::{HookInput, record::result, work::Files};
 use transfer::Secret;
 use url::Url;
 
@@ -33,8 +33,8 @@ use crate::{
         host::{Grants, Others},
     },
     runtime::{
-        Ask, Call, CallClock, CallId, Called, Gap, Guest, Journal, Line, RecordedClock, Replay, Report, Storage, Watch,
-        World, now_ms, preview,
+        Ask, Call, CallClock, CallId, CallWorkspace, Called, Gap, Guest, InMemory, Journal, Line, RecordedClock,
+        Replay, Report, Storage, Watch, World, now_ms, preview,
     },
 };
 
@@ -298,6 +298,7 @@ pub(crate) fn to_fixture(
                 message: hook.message.map(clean),
                 ..hook
             }),
+            post: input.post,
         },
         settings,
         now: moment.now_ms,
@@ -348,7 +349,8 @@ impl Stage<'_> {
             Some(ask) => {
                 let wall = ask.wall(self.manifest).ok_or(RecordError::Incapable)?;
                 let prepared = self.prepare(wall, input, &journal).await?;
-                answer(Arc::clone(self.guest), prepared, ask).await
+                let grant = everything(self.manifest, &**self.guest);
+                answer(Arc::clone(self.guest), prepared, ask, &grant).await
             }
             None => login::play(self, call, input, &journal).await?,
         };
@@ -443,7 +445,7 @@ async fn memory(plugin: &Identity) -> Result<(Store, Arc<Vault>), RecordError> {
 }
 
 /// Performs the call and returns its result in the format of fixtures.
-async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask) -> (Value, Report) {
+async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask, grant: &Grant) -> (Value, Report) {
     fn found<T: Serialize>(called: Called<T>) -> (Value, Report) {
         (called.result.as_ref().map_or_else(failed, result), called.report)
     }
@@ -454,5 +456,14 @@ async fn answer(guest: Arc<dyn Guest>, call: Call, ask: Ask) -> (Value, Report) 
         Ask::Preview => found(preview(guest, call).await),
         Ask::Feed(request) => found(guest.feed(call, request).await),
         Ask::Hook(event) => found(guest.hook(call, event).await),
+        Ask::Post(input) => {
+            let files = Arc::new(InMemory::new(Files::from(&input)));
+            let work = CallWorkspace::new(Arc::clone(&files) as _, grant.tools());
+            let called = guest.post_process(call, input.main, work).await;
+            found(Called {
+                result: called.result.map(|()| files.with(|files| files.result())),
+                report: called.report,
+            })
+        }
     }
 }

@@ -22,6 +22,7 @@ mod listing;
 mod report;
 mod storage;
 mod tools;
+mod workspace;
 mod world;
 
 pub use crate::policy::{Interface, MAX_CALLS, PLUGIN_CALLS};
@@ -37,6 +38,8 @@ pub use report::{CallId, Report};
 pub use storage::{Storage, StorageError};
 pub use svc_plugin_fixture::{HookEvent, HookInput};
 pub use tools::{CallTools, Page, ToolError, Tools};
+pub(crate) use workspace::InMemory;
+pub use workspace::{CallWorkspace, Workspace};
 pub use world::{Gap, RecordedClock, Replay, Watch, World};
 
 /// Runs guest code.
@@ -72,6 +75,16 @@ pub trait Guest: Send + Sync + 'static {
         Box::pin(async {
             Called {
                 result: Err(PluginFault::NotExported("hook-handler")),
+                report: Report::default(),
+            }
+        })
+    }
+
+    /// Works on the files of the finished download of the call's URL, which is about the file `main`.
+    fn post_process(&self, _: Call, _main: String, _: CallWorkspace) -> BoxFuture<'_, Called<()>> {
+        Box::pin(async {
+            Called {
+                result: Err(PluginFault::NotExported("post-processor")),
                 report: Report::default(),
             }
         })

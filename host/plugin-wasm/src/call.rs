@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use accounts::BoundSecret;
 use plugin_host::{
     Grants, LogLevel, Proxies, RequestLine,
-    runtime::{CallClock, CallTools},
+    runtime::{CallClock, CallTools, CallWorkspace},
 };
 use transfer::Secret;
 use url::Url;
@@ -41,6 +41,8 @@ pub struct CallContext {
     pub storage: Arc<dyn Storage>,
     /// Programs of the user; `None` if the call may use none.
     pub tools: Option<CallTools>,
+    /// The files that the call works on, if it is about a finished download.
+    pub work: Option<CallWorkspace>,
     pub log: Arc<dyn LogSink>,
     /// The clock of its time limit.
     pub clock: CallClock,
@@ -62,6 +64,7 @@ impl CallContext {
             network: Arc::new(Nowhere),
             storage: Arc::new(Nowhere),
             tools: None,
+            work: None,
             log: Arc::new(Nowhere),
             clock: CallClock::default(),
         }

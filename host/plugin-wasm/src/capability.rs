@@ -4,7 +4,6 @@ pub(crate) mod bindings;
 mod env;
 mod feed;
 mod http;
-pub(crate) mod later;
 mod listing;
 mod log;
 pub(crate) mod login;
@@ -13,6 +12,7 @@ mod storage;
 mod text;
 mod tools;
 mod vault;
+pub(crate) mod workspace;
 
 use crate::capability::{bindings::svc::plugin::types, state::CallState};
 

@@ -7,7 +7,7 @@ use accounts::{BoundSecret, Screen, SecretError, Secrets, Step};
 use futures_util::future::BoxFuture;
 use plugin_host::{
     CallLog, Feed, FeedRequest, Grants, Link, Listing, LogLevel, RequestLine, StorageError,
-    runtime::{self as policy, Call, Called, HookAnswer, HookInput, Interface, LoginMode},
+    runtime::{self as policy, Call, CallWorkspace, Called, HookAnswer, HookInput, Interface, LoginMode},
 };
 use transfer::Secret;
 use url::Url;
@@ -75,6 +75,7 @@ impl Guest {
             network,
             storage: Arc::new(call.storage),
             tools: call.tools,
+            work: None,
             log: Arc::new(call.log),
             clock: call.clock,
         };
@@ -177,6 +178,18 @@ impl policy::Guest for Guest {
             ..limits
         };
         Box::pin(async move { self.loaded.hook(url, told, context, limits).await })
+    }
+
+    fn post_process(&self, call: Call, main: String, work: CallWorkspace) -> BoxFuture<'_, Called<()>> {
+        let post = Limits::post();
+        let most = post.memory_bytes;
+        let (url, mut context, limits) = self.prepare(call, post);
+        context.work = Some(work);
+        let limits = Limits {
+            memory_bytes: limits.memory_bytes.min(most),
+            ..limits
+        };
+        Box::pin(async move { self.loaded.post_process(&url, &main, context, limits).await })
     }
 
     fn begin_login(&self, call: Call, slot: String, mode: LoginMode) -> Box<dyn policy::LoginSession> {

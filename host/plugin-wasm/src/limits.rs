@@ -101,6 +101,11 @@ impl Limits {
         }
     }
 
+    /// For work on finished files, which waits for the host most of the time.
+    pub fn post() -> Self {
+        Self::within(Duration::from_secs(30), Duration::from_mins(30))
+    }
+
     /// For a step of a login, and other calls about an account.
     pub fn login() -> Self {
         Self::within(Duration::from_millis(500), Duration::from_secs(10))

@@ -17,12 +17,13 @@ use crate::{
     capability::{
         bindings::{
             exports::svc::{
-                plugin::{feed_handler, hook_handler, login, previewer, resolver},
+                plugin::{feed_handler, hook_handler, login, post_processor, previewer, resolver},
                 script::script as scripting,
             },
             svc::plugin::types::PluginError,
         },
         state::CallState,
+        workspace::DirHandle,
     },
     code::cache::ContentHash,
     engine::Machine,
@@ -67,6 +68,7 @@ pub(crate) struct Guest {
     pub(crate) previewer: Option<previewer::GuestIndices>,
     pub(crate) feed: Option<feed_handler::GuestIndices>,
     pub(crate) hook: Option<hook_handler::GuestIndices>,
+    pub(crate) post: Option<post_processor::GuestIndices>,
     pub(crate) login: Option<login::GuestIndices>,
     pub(crate) script: Option<scripting::GuestIndices>,
     pub(crate) hash: ContentHash,
@@ -134,12 +136,14 @@ impl Loaded {
                     .map(|it| it.load(&mut *store, &instance).map(drop));
                 let feed = guest.feed.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
                 let hook = guest.hook.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
+                let post = guest.post.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
                 let login = guest.login.as_ref().map(|it| it.load(&mut *store, &instance).map(drop));
                 Ok(Ok([
                     ("resolver", resolver),
                     ("previewer", previewer),
                     ("feed-handler", feed),
                     ("hook-handler", hook),
+                    ("post-processor", post),
                     ("login", login),
                 ]))
             })
@@ -285,6 +289,22 @@ impl Loaded {
             result: result.map(answer),
             report,
         }
+    }
+
+    /// Has it work on the files of the context, which are those of a finished download of `url`.
+    pub async fn post_process(&self, url: &str, main: &str, context: CallContext, limits: Limits) -> Called<()> {
+        let Some(processor) = self.0.exported("post-processor", self.0.guest.post.as_ref()) else {
+            return not_exported("post-processor");
+        };
+        let (result, _, report) = self
+            .call(context, limits, async |store, instance| {
+                let dir = store.data_mut().table.push(DirHandle)?;
+                let lent = Resource::new_borrow(dir.rep());
+                let guest = processor.load(&mut *store, &instance)?;
+                guest.call_done(store, url, main, lent).await
+            })
+            .await;
+        Called { result, report }
     }
 
     /// The link of a file.

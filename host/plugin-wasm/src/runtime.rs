@@ -15,11 +15,10 @@ use crate::{
         bindings::{
             Sandbox,
             exports::svc::{
-                plugin::{feed_handler, hook_handler, login, previewer, resolver},
+                plugin::{feed_handler, hook_handler, login, post_processor, previewer, resolver},
                 script::script as scripting,
             },
         },
-        later,
         state::CallState,
     },
     code::{
@@ -207,14 +206,15 @@ impl Runtime {
         let engine = &self.0.machine.engine;
         let (component, is_mapped) = self.component(code).map_err(|error| LoadError::abi(None, &error))?;
         let interface = interface::of(engine, &component);
-        let mut linker = self.0.linker.clone();
-        later::add_to_linker(&mut linker, engine, &component).map_err(|error| LoadError::abi(None, &error))?;
-        let pre = linker
+        let pre = self
+            .0
+            .linker
             .instantiate_pre(&component)
             .map_err(|error| LoadError::abi(interface::unknown_import(engine, &component), &error))?;
         let resolver = indices(&interface, "resolver", || resolver::GuestIndices::new(&pre))?;
         let feed = indices(&interface, "feed-handler", || feed_handler::GuestIndices::new(&pre))?;
         let hook = indices(&interface, "hook-handler", || hook_handler::GuestIndices::new(&pre))?;
+        let post = indices(&interface, "post-processor", || post_processor::GuestIndices::new(&pre))?;
         let login = indices(&interface, "login", || login::GuestIndices::new(&pre))?;
         let previewer = indices(&interface, "previewer", || previewer::GuestIndices::new(&pre))?;
         Ok(Guest {
@@ -224,6 +224,7 @@ impl Runtime {
             previewer,
             feed,
             hook,
+            post,
             login,
             hash,
             interface,

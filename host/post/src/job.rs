@@ -13,12 +13,18 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    pin::Pin,
 };
 
 use serde::{Deserialize, Serialize};
 use transfer::Secret;
 
-use crate::{checksum::Digest, rename::RenameTemplate, volumes::is_archive};
+use crate::{
+    checksum::Digest,
+    rename::{Known, RenameTemplate},
+    stage::RunId,
+    volumes::is_archive,
+};
 
 /// Unpack steps that run at a time: each uses a processor and a disk as much as it can.
 pub const UNPACKS: usize = 1;
@@ -179,16 +185,49 @@ fn is_media(file: &Path) -> bool {
     ENDINGS.contains(&ending.as_str())
 }
 
-/// What a user's programs and plugins do for a chain; the host implements it. Files are replaced by those returned.
+/// What a run says while it runs.
+pub trait Events: Send + Sync {
+    /// It has come so far, in thousandths ([`Input::Progress`]).
+    fn progress(&self, thousandths: u16);
+
+    /// It is about to move its files ([`Input::Intends`]); completes when that is saved.
+    fn intends(&self, paths: Vec<PathBuf>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// What a step results in: the fields of [`Input::Finished`].
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What the next step works on.
+    pub files: Vec<PathBuf>,
+    /// The files of archives that were unpacked.
+    pub originals: Vec<PathBuf>,
+}
+
+/// A run of a step by a [`Tool`].
+#[derive(Debug, Clone, Copy)]
+pub struct ToolRun<'a> {
+    /// The step.
+    pub step: &'a Step,
+    /// What it works on.
+    pub files: &'a [PathBuf],
+    /// What is known of the download.
+    pub known: &'a Known,
+    /// The run.
+    pub run: &'a RunId,
+    /// Those before it that the end of a process interrupted.
+    pub interrupted: &'a [RunId],
+    /// What they intended ([`Start::intended`]).
+    pub intended: &'a [PathBuf],
+}
+
+/// What a user's programs and plugins do for a chain; the host implements it.
 pub trait Tool: Send + Sync {
-    /// Runs a [`Step::Mux`], [`Step::Remux`] or [`Step::Plugin`] over `files`. `progress` is called with thousandths.
-    /// Dropping the future ends it.
+    /// Runs a [`Step::Mux`], [`Step::Remux`] or [`Step::Plugin`]. Dropping the future ends it.
     fn run<'a>(
         &'a self,
-        step: &'a Step,
-        files: &'a [PathBuf],
-        progress: &'a (dyn Fn(u16) + Send + Sync),
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<Vec<PathBuf>, String>> + Send + 'a>>;
+        run: ToolRun<'a>,
+        events: &'a dyn Events,
+    ) -> Pin<Box<dyn Future<Output = Result<Outcome, String>> + Send + 'a>>;
 }
 
 /// Where a job is.
@@ -279,7 +318,8 @@ pub enum Input {
         run: Run,
         /// What the next step works on.
         files: Vec<PathBuf>,
-        /// The files of an archive that was unpacked.
+        /// The files of an archive that was unpacked. They are removed if the step is one that says so, or a plugin's, which
+        /// names only those that shall be.
         originals: Vec<PathBuf>,
     },
     /// A run ended without a result. After [`Effect::Stop`], this or [`Input::Finished`] comes.
@@ -540,13 +580,10 @@ impl State {
         if !files.is_empty() {
             job.record.files = files;
         }
-        let deletes = matches!(
-            job.record.steps[job.record.step],
-            Step::Unpack {
-                delete_original: true,
-                ..
-            }
-        );
+        let deletes = match job.current() {
+            Step::Unpack { delete_original, .. } => *delete_original,
+            step => matches!(step, Step::Plugin { .. }),
+        };
         if deletes && !job.is_cancelled && !originals.is_empty() {
             let removing = originals.clone();
             // What the run left is not needed any more once this is saved.

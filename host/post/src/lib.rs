@@ -11,6 +11,7 @@
 //! # Layers
 //!
 //! - `runner`: executes a step
+//! - `workspace`: the files of a download, as plugins work on them
 //! - `job`: chains of steps, as a pure state machine
 //! - `rename`, `checksum`: steps that need no process
 //! - `unpack`: the service's side of unpacking
@@ -40,10 +41,13 @@ mod tree;
 mod unpack;
 mod volumes;
 mod wire;
+mod workspace;
 
 pub use child::{unpack_child_main, unpack_in_process};
+pub use job::{Events, Outcome};
 pub use refusal::{Reason, Refusal};
-pub use runner::{Events, Outcome, Runner};
+pub use runner::Runner;
 pub use stage::{InvalidRun, Placed, RunId, recover, sweep};
 pub use unpack::{MAX_PASSWORDS, Progress, RESERVE_BYTES, Request, UnpackError, Unpacked, remove_originals, unpack};
 pub use volumes::{directory_name, is_archive, volume_set, volumes};
+pub use workspace::{WorkError, Workspace};

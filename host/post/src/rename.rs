@@ -6,6 +6,7 @@ use std::{
 };
 
 use private_files::FileError;
+use serde::{Deserialize, Serialize};
 use transfer::{FileName, Template};
 
 use crate::rename_new::rename_new;
@@ -28,6 +29,16 @@ enum Field {
     Date,
 }
 
+/// Where a download is from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    /// The URL that its task was created with.
+    pub url: String,
+    /// Whether the user gave it, and not a page or a feed.
+    pub by_user: bool,
+}
+
 /// What is known about a download.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
@@ -37,6 +48,8 @@ pub struct Known {
     pub host: Option<String>,
     /// The day it was finished, `2026-11-23`.
     pub date: Option<String>,
+    /// Where it is from; no template names it.
+    pub source: Option<Source>,
 }
 
 /// A checked template.

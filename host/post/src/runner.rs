@@ -3,7 +3,6 @@
 use std::{
     future::Future,
     path::{Path, PathBuf},
-    pin::Pin,
     sync::Arc,
 };
 
@@ -12,30 +11,12 @@ use private_files::FileError;
 
 use crate::{
     checksum::{self, Digest},
-    job::{JobId, Passwords, Run, Start, Step, Tool},
+    job::{Events, JobId, Outcome, Passwords, Run, Start, Step, Tool, ToolRun},
     rename::{Known, RenameTemplate, free_path, rename},
     stage::{Placed, RunId, recover},
     unpack::{Progress, Request, Unpacked, unpack},
     volumes::is_archive,
 };
-
-/// What a run says while it runs.
-pub trait Events: Send + Sync {
-    /// It has come so far, in thousandths ([`Input::Progress`](crate::job::Input::Progress)).
-    fn progress(&self, thousandths: u16);
-
-    /// It is about to move its files ([`Input::Intends`](crate::job::Input::Intends)); completes when that is saved.
-    fn intends(&self, paths: Vec<PathBuf>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-}
-
-/// What a step results in: the fields of [`Input::Finished`](crate::job::Input::Finished).
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// What the next step works on.
-    pub files: Vec<PathBuf>,
-    /// The files of an archive that was unpacked.
-    pub originals: Vec<PathBuf>,
-}
 
 /// What steps are executed with.
 pub struct Runner {
@@ -79,10 +60,7 @@ impl Runner {
                     .await
             }
             step => tokio::select! {
-                result = self.other(start, step, (root, known), events) => result.map(|files| Outcome {
-                    files,
-                    originals: Vec::new(),
-                }),
+                result = self.other(start, step, (root, known), events) => result,
                 () = cancelled => Err("it was cancelled".to_owned()),
             },
         }
@@ -107,7 +85,7 @@ impl Runner {
         if let Some(placed) = self.recovered(start, &destination).await? {
             return Ok(Outcome {
                 files: vec![destination.join(placed.name)],
-                originals: crate::unpack::find_volumes(archive).unwrap_or_default(),
+                originals: crate::unpack::find_volumes(archive, None).unwrap_or_default(),
             });
         }
         let unpacker = self.unpacker.as_ref().ok_or("this program cannot unpack archives")?;
@@ -117,6 +95,7 @@ impl Runner {
             run: self.run_id(start.id, start.run).map_err(|error| error.to_string())?,
             passwords: passwords.0.clone(),
             max_bytes: self.max_bytes,
+            among: None,
         };
         let progress = |progress: Progress| events.progress(progress.thousandths);
         let unpacked = unpack(unpacker, request, progress, cancelled).await;
@@ -146,16 +125,38 @@ impl Runner {
         step: &Step,
         (root, known): (&Path, &Known),
         events: &dyn Events,
-    ) -> Result<Vec<PathBuf>, String> {
-        match step {
-            Step::Rename { template } => move_files(start, template, (root, known), events).await,
-            Step::Checksum { algorithms } => write_checksums(start, algorithms, events).await,
-            _ => {
-                self.tool
-                    .run(step, &start.files, &|thousandths| events.progress(thousandths))
-                    .await
-            }
-        }
+    ) -> Result<Outcome, String> {
+        let files = match step {
+            Step::Rename { template } => move_files(start, template, (root, known), events).await?,
+            Step::Checksum { algorithms } => write_checksums(start, algorithms, events).await?,
+            _ => return self.with_tool(start, step, known, events).await,
+        };
+        Ok(Outcome {
+            files,
+            originals: Vec::new(),
+        })
+    }
+
+    async fn with_tool(
+        &self,
+        start: &Start,
+        step: &Step,
+        known: &Known,
+        events: &dyn Events,
+    ) -> Result<Outcome, String> {
+        let run_id = |run| self.run_id(start.id, run).map_err(|error| error.to_string());
+        let run = run_id(start.run)?;
+        let interrupted = start.interrupted.iter().map(|run| run_id(*run));
+        let interrupted: Vec<_> = interrupted.collect::<Result<_, _>>()?;
+        let run = ToolRun {
+            step,
+            files: &start.files,
+            known,
+            run: &run,
+            interrupted: &interrupted,
+            intended: &start.intended,
+        };
+        self.tool.run(run, events).await
     }
 }
 

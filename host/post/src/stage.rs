@@ -63,6 +63,13 @@ impl From<RunId> for String {
     }
 }
 
+impl RunId {
+    /// A part of this attempt: that at the archive of this name. While the attempt is kept, so are its parts.
+    pub fn part(&self, archive: &str) -> Result<Self, InvalidRun> {
+        Self::try_from(format!("{}-{:08x}", self.0, crc32fast::hash(archive.as_bytes())))
+    }
+}
+
 /// What appeared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -214,10 +221,11 @@ pub fn recover(destination: &Path, run: &RunId) -> Result<Option<Placed>, FileEr
 }
 
 /// Removes the stages in `directory` that a crash left, and returns how many. Those that a process still uses stay; so
-/// does everything that has no marker of ours, and those of runs that are still to be [recovered](recover).
+/// does everything that has no marker of ours, and those of runs, or parts of them, that are still to be
+/// [recovered](recover).
 pub fn sweep(directory: &Path, keep: &[RunId]) -> Result<usize, FileError> {
     let mut removed = 0;
-    let is_kept = |path: &PathBuf| keep.iter().any(|run| is_of(path, run));
+    let is_kept = |path: &PathBuf| keep.iter().any(|run| is_of(path, run) || is_part_of(path, run));
     for path in stages(directory)? {
         let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_kept(&path) && !is_in_use(&path) && is_ours(&path)? {
@@ -248,7 +256,9 @@ fn remove(path: &Path) -> Result<(), FileError> {
 /// Directories of this user whose names are those of stages.
 fn stages(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         entries => entries.map_err(FileError::at("read", directory))?,
     };
     let is_stage = |path: &PathBuf| {
@@ -263,6 +273,13 @@ fn stages(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
 fn is_of(path: &Path, run: &RunId) -> bool {
     let ending = format!("{SUFFIX}{}", run.0);
     name_of(path).is_some_and(|name| name.ends_with(&ending))
+}
+
+/// Whether a stage is that of a part of `run`.
+fn is_part_of(path: &Path, run: &RunId) -> bool {
+    let id = name_of(path).and_then(|name| name.rsplit_once(SUFFIX));
+    let rest = id.and_then(|(_, id)| id.strip_prefix(run.0.as_str()));
+    rest.is_some_and(|rest| rest.starts_with('-'))
 }
 
 fn name_of(path: &Path) -> Option<&str> {

@@ -48,6 +48,8 @@ pub struct Request {
     pub passwords: Vec<Secret>,
     /// Bytes that may be unpacked; less if the disk has less.
     pub max_bytes: u64,
+    /// The names that volumes may have; `None`: of all files beside the archive.
+    pub among: Option<Vec<String>>,
 }
 
 /// How far it is.
@@ -70,6 +72,46 @@ pub struct Unpacked {
     pub placed: Placed,
     /// The files of the archive, which are kept: see [`remove_originals`].
     pub originals: Vec<PathBuf>,
+}
+
+/// An archive whose content is unpacked, verified and synced, and not visible yet. Dropping it leaves its stage to the next
+/// [`sweep`](crate::sweep).
+#[derive(Debug)]
+pub(crate) struct Ready {
+    stage: Stage,
+    content: Content,
+    originals: Vec<PathBuf>,
+}
+
+/// What is about to appear.
+#[derive(Debug)]
+struct Content {
+    /// Relative to the stage.
+    payload: PathBuf,
+    wanted: FileName,
+    files: u64,
+    bytes: u64,
+}
+
+impl Ready {
+    /// The name that the directory gets, unless it is taken.
+    pub(crate) fn name(&self) -> &FileName {
+        &self.content.wanted
+    }
+
+    /// Lets the content appear. Blocks.
+    pub(crate) fn place(self) -> Result<Unpacked, UnpackError> {
+        let Content {
+            payload,
+            wanted,
+            files,
+            bytes,
+        } = self.content;
+        Ok(Unpacked {
+            placed: self.stage.place(&payload, &wanted, (files, bytes))?,
+            originals: self.originals,
+        })
+    }
 }
 
 /// Why an archive was not unpacked. Nothing of it is visible then.
@@ -118,9 +160,21 @@ pub enum UnpackError {
 pub async fn unpack(
     command: &OwnCommand,
     request: Request,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
     cancelled: impl Future<Output = ()>,
 ) -> Result<Unpacked, UnpackError> {
+    let ready = unpack_hidden(command, request, progress, cancelled).await?;
+    let placed = tokio::task::spawn_blocking(move || ready.place()).await;
+    placed.expect("placing does not panic")
+}
+
+/// As [`unpack`], up to the moment before the content appears.
+pub(crate) async fn unpack_hidden(
+    command: &OwnCommand,
+    request: Request,
+    mut progress: impl FnMut(Progress),
+    cancelled: impl Future<Output = ()>,
+) -> Result<Ready, UnpackError> {
     let archive = request.archive.clone();
     let prepared = tokio::task::spawn_blocking(move || prepare(&request)).await;
     let (stage, job, name) = prepared.expect("preparing does not panic")?;
@@ -128,14 +182,22 @@ pub async fn unpack(
         worked = work(command, &stage, &job, &mut progress) => worked,
         () = cancelled => Err(UnpackError::Cancelled),
     };
-    let finished = tokio::task::spawn_blocking(move || finish(stage, worked, &name, &archive)).await;
-    let placed = finished.expect("placing does not panic")?;
-    let originals = job.volumes;
-    Ok(Unpacked { placed, originals })
+    match worked.and_then(|line| content(line, name, &archive)) {
+        Ok(content) => Ok(Ready {
+            stage,
+            content,
+            originals: job.volumes,
+        }),
+        Err(error) => {
+            // The next sweep removes what cannot be removed now.
+            let _left = tokio::task::spawn_blocking(move || stage.remove()).await;
+            Err(error)
+        }
+    }
 }
 
 fn prepare(request: &Request) -> Result<(Stage, Job, FileName), UnpackError> {
-    let volumes = find_volumes(&request.archive)?;
+    let volumes = find_volumes(&request.archive, request.among.as_deref())?;
     let name = directory_name(&original_name(&volumes[0]));
     let stage = Stage::make(&request.destination, &name, &request.run)?;
     let job = Job {
@@ -158,23 +220,19 @@ pub fn remove_originals(originals: &[PathBuf]) -> Result<(), FileError> {
         .map_or(Ok(()), private_files::sync_directory)
 }
 
-fn finish(
-    stage: Stage,
-    worked: Result<Line, UnpackError>,
-    name: &FileName,
-    archive: &Path,
-) -> Result<Placed, UnpackError> {
+/// What the last line of the unpacker says of an archive, which is `name` unless all of it is in one directory.
+fn content(line: Line, name: FileName, archive: &Path) -> Result<Content, UnpackError> {
     let refused = |refusal| UnpackError::Refused {
         archive: archive.to_owned(),
         refusal,
     };
-    let error = match worked {
-        Ok(Line::Unpacked {
+    match line {
+        Line::Unpacked {
             files,
             bytes,
             payload,
             only_directory,
-        }) => {
+        } => {
             // The names are ours again only after they were made safe: they come from the unpacker.
             let payload = FileName::sanitise(&payload);
             let only = only_directory.as_deref().and_then(FileName::sanitise_entry);
@@ -184,26 +242,27 @@ fn finish(
             };
             // Not hidden, whatever the archive says: what is hidden and ends like a stage would be one.
             let wanted = only.and_then(|only| FileName::sanitise_or_none(only.as_str()));
-            return Ok(stage.place(&path, wanted.as_ref().unwrap_or(name), (files, bytes))?);
+            Ok(Content {
+                payload: path,
+                wanted: wanted.unwrap_or(name),
+                files,
+                bytes,
+            })
         }
-        Ok(Line::Refused(refusal)) => refused(refusal),
-        Ok(Line::Progress { .. }) => refused(Reason::damaged("the unpacker's answer").of_archive()),
-        Err(error) => error,
-    };
-    // The next sweep removes what cannot be removed now.
-    let _ = stage.remove();
-    Err(error)
+        Line::Refused(refusal) => Err(refused(refusal)),
+        Line::Progress { .. } => Err(refused(Reason::damaged("the unpacker's answer").of_archive())),
+    }
 }
 
-/// The paths of all volumes.
-pub(crate) fn find_volumes(archive: &Path) -> Result<Vec<PathBuf>, UnpackError> {
+/// The paths of all volumes, whose names are `among` these or else any.
+pub(crate) fn find_volumes(archive: &Path, among: Option<&[String]>) -> Result<Vec<PathBuf>, UnpackError> {
     let absolute = std::path::absolute(archive).map_err(FileError::at("find", archive))?;
     let directory = absolute.parent().unwrap_or(Path::new("/"));
-    let entries = fs::read_dir(directory).map_err(FileError::at("read", directory))?;
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
-    let set = volumes(&original_name(&absolute), &names.collect::<Vec<_>>());
+    let beside = match among {
+        Some(_) => Vec::new(),
+        None => names_in(directory)?,
+    };
+    let set = volumes(&original_name(&absolute), among.unwrap_or(&beside));
     let set = set.map_err(|refusal| UnpackError::Refused {
         archive: archive.to_owned(),
         refusal,
@@ -213,6 +272,14 @@ pub(crate) fn find_volumes(archive: &Path) -> Result<Vec<PathBuf>, UnpackError> 
         return Ok(vec![absolute]);
     }
     Ok(set.into_iter().map(|name| directory.join(name)).collect())
+}
+
+fn names_in(directory: &Path) -> Result<Vec<String>, UnpackError> {
+    let entries = fs::read_dir(directory).map_err(FileError::at("read", directory))?;
+    let names = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names.collect())
 }
 
 fn original_name(path: &Path) -> String {

@@ -289,7 +289,8 @@ impl Volumes {
     }
 }
 
-fn open_regular(path: &Path) -> io::Result<(File, u64)> {
+/// Opens a regular file, not through a link, and its size.
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = File::options()
         .read(true)

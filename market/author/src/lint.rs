@@ -185,6 +185,7 @@ fn capability_of(call: FixtureCall) -> &'static str {
         FixtureCall::Feed => "feed",
         FixtureCall::Login | FixtureCall::CheckLogin | FixtureCall::RefreshLogin | FixtureCall::Logout => "login",
         FixtureCall::Hook => "hook",
+        FixtureCall::Post => "post",
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   svc plugin new my-site --kind feed               reads what \"svc rss\" subscribes to
   svc plugin new my-site --kind login              lists files for those who have an account
   svc plugin new my-site --kind hook               is told what becomes of downloads
+  svc plugin new my-site --kind post               works on the files of finished downloads
   svc plugin new my-site --sdk ../svc/plugin-sdk   with the SDK of a checkout
 
 The plugin that it makes works: \"svc plugin build\" and \"svc plugin test\" pass at once.";
@@ -38,6 +39,7 @@ const FEED: &str = r#""feed": { "match": ["*://*/*index.json"] }"#;
 const LOGIN: &str = r#""resolver": { "match": ["https://files.example.org/*index.json"], "multi": true },
     "login": { "slots": [{ "id": "main", "title": "Account", "modes": ["password"] }] }"#;
 const HOOK: &str = r#""hook": { "events": ["done", "error"], "match": ["https://files.example.org/*"] }"#;
+const POST: &str = r#""post": {}"#;
 const ONE_HOST: &str = r#"{ "hosts": ["https://files.example.org"] }"#;
 const GIVEN_HOST: &str = r#"{ "inputHost": true }"#;
 const SITE: &str = r#"{
@@ -51,6 +53,7 @@ const LISTED: [&str; 2] = [
     "Downloads the files that a site lists in an `index.json`",
 ];
 const TELLS: &str = "Tells a site which of its files were downloaded";
+const NOTES: &str = "Writes beside each download where it is from";
 
 /// The SDK's folder in a checkout.
 const SDK: &str = "plugin-sdk";
@@ -68,12 +71,14 @@ macro_rules! template {
 
 type Files = &'static [(&'static str, &'static str)];
 
-/// The templates of a language: what every plugin has, and what those have that resolve, read feeds, look on or log in.
+/// The templates of a language: what every plugin has, and what those have that resolve, read feeds, look on, work on finished
+/// files or log in.
 struct Templates {
     all: Files,
     resolver: Files,
     feed: Files,
     hook: Files,
+    post: Files,
     login: Files,
 }
 
@@ -93,6 +98,7 @@ const RUST: Templates = Templates {
         "hook-error.json" as "fixtures/error.json",
         "hook.rs" as "src/lib.rs",
     ),
+    post: template!("rust": "post.json" as "fixtures/post.json", "post.rs" as "src/lib.rs"),
     login: template!("rust":
         "login-list.json" as "fixtures/list.json",
         "login-required.json" as "fixtures/login-required.json",
@@ -115,7 +121,8 @@ const JS: Templates = Templates {
         "hook-error.json" as "fixtures/error.json",
         "hook.js" as "plugin.js",
     ),
-    // There is a template in Rust only.
+    // There are templates in Rust only.
+    post: &[],
     login: &[],
 };
 
@@ -125,6 +132,7 @@ impl Templates {
             Kind::Resolver | Kind::Preview => self.resolver,
             Kind::Feed => self.feed,
             Kind::Hook => self.hook,
+            Kind::Post => self.post,
             Kind::Login => self.login,
         };
         self.all.iter().chain(own)
@@ -145,7 +153,7 @@ pub struct NewArgs {
     #[arg(long, value_enum, default_value = "rust")]
     lang: LanguageName,
     /// What it can do: list the files of a page, also before they are downloaded; read a feed; be told what becomes of
-    /// downloads; or log in to list files
+    /// downloads; work on finished ones; or log in to list files
     #[arg(long, value_enum, value_delimiter = ',', default_value = "resolver,preview")]
     kind: Vec<Kind>,
     /// Who makes it: the part of its identity after @
@@ -168,6 +176,7 @@ enum Kind {
     Preview,
     Feed,
     Hook,
+    Post,
     Login,
 }
 
@@ -183,13 +192,14 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
         return Err(UsageError::new("NAME", format!("{} is there already", folder.display())).into());
     }
     let main = args.main_kind();
-    if matches!(main, Kind::Feed | Kind::Hook | Kind::Login) && args.kind.len() > 1 {
-        let problem =
-            "a new plugin does one thing or resolves links: \"feed\", \"hook\" and \"login\" each stand alone";
+    if !matches!(main, Kind::Resolver | Kind::Preview) && args.kind.len() > 1 {
+        let problem = "a new plugin does one thing or resolves links: \"feed\", \"hook\", \"post\" and \"login\" each stand \
+                       alone";
         return Err(UsageError::new("--kind", problem).into());
     }
-    if main == Kind::Login && matches!(args.lang, LanguageName::Js) {
-        return Err(UsageError::new("--kind", "the template of a login is in Rust: use \"--lang rust\"").into());
+    if matches!(main, Kind::Login | Kind::Post) && matches!(args.lang, LanguageName::Js) {
+        let problem = "the templates of \"login\" and \"post\" are in Rust: use \"--lang rust\"";
+        return Err(UsageError::new("--kind", problem).into());
     }
     let (templates, dependency) = match args.lang {
         LanguageName::Rust => (RUST, Some(dependency(args.sdk.as_deref())?)),
@@ -219,7 +229,7 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<Exit> {
 impl NewArgs {
     /// The kind that decides on the templates.
     fn main_kind(&self) -> Kind {
-        let own = [Kind::Feed, Kind::Hook, Kind::Login];
+        let own = [Kind::Feed, Kind::Hook, Kind::Post, Kind::Login];
         own.into_iter()
             .find(|kind| self.kind.contains(kind))
             .unwrap_or(Kind::Resolver)
@@ -241,6 +251,10 @@ fn personal(text: &str, args: &NewArgs, dependency: Option<&str>) -> String {
         Kind::Hook => {
             text = text.replace(RESOLVER, HOOK).replace(GIVEN_HOST, ONE_HOST);
             text = LISTED.iter().fold(text, |text, listed| text.replace(listed, TELLS));
+        }
+        Kind::Post => {
+            text = text.replace(RESOLVER, POST).replace(GIVEN_HOST, "{}");
+            text = LISTED.iter().fold(text, |text, listed| text.replace(listed, NOTES));
         }
         Kind::Login => text = text.replace(RESOLVER, LOGIN).replace(GIVEN_HOST, SITE),
         Kind::Resolver | Kind::Preview if !has_preview => {
@@ -330,11 +344,12 @@ mod tests {
         }
     }
 
-    const KINDS: [&[Kind]; 5] = [
+    const KINDS: [&[Kind]; 6] = [
         &[Kind::Resolver],
         &[Kind::Resolver, Kind::Preview],
         &[Kind::Feed],
         &[Kind::Hook],
+        &[Kind::Post],
         &[Kind::Login],
     ];
 
@@ -356,14 +371,16 @@ mod tests {
     }
 
     #[test]
-    fn the_template_of_a_login_is_in_rust() {
+    fn the_templates_of_logins_and_of_work_on_files_are_in_rust() {
         let around = tempfile::tempdir().unwrap();
-        let args = NewArgs {
-            folder: around.path().join("my-site"),
-            lang: LanguageName::Js,
-            ..args("x", &[Kind::Login])
-        };
-        assert!(run(&args).unwrap_err().to_string().contains("is in Rust"));
+        for kind in [Kind::Login, Kind::Post] {
+            let args = NewArgs {
+                folder: around.path().join("my-site"),
+                lang: LanguageName::Js,
+                ..args("x", &[kind])
+            };
+            assert!(run(&args).unwrap_err().to_string().contains("are in Rust"));
+        }
     }
 
     #[test]
@@ -395,7 +412,10 @@ mod tests {
                         assert_eq!(can.feed.is_some(), reads_feeds);
                         let looks_on = args.main_kind() == Kind::Hook;
                         assert_eq!(can.hook.is_some(), looks_on);
-                        assert_eq!(can.resolver.is_none(), reads_feeds || looks_on);
+                        let works = args.main_kind() == Kind::Post;
+                        assert_eq!(can.post.is_some(), works);
+                        assert_eq!(manifest.description.contains("Writes"), works);
+                        assert_eq!(can.resolver.is_none(), reads_feeds || looks_on || works);
                         assert_eq!(manifest.description.contains("Tells"), looks_on);
                         assert_eq!(can.login.is_empty(), args.main_kind() != Kind::Login);
                         assert_eq!(manifest.description.contains("A feed"), reads_feeds);

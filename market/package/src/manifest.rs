@@ -9,7 +9,7 @@ use crate::{Definition, HostPattern, Identity, UrlPattern};
 mod check;
 mod record;
 
-pub use record::{Author, Hook, HookEvent, LoginMode, LoginSlot, Post, PostEvent, Tool};
+pub use record::{Author, Hook, HookEvent, LoginMode, LoginSlot, Post, Tool};
 
 /// The file in a package.
 pub const FILE: &str = "plugin.json";

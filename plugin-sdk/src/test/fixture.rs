@@ -7,10 +7,11 @@ use svc_plugin_fixture::{
     Call as Function, Fixture, HookEvent as Happened, LoginInput, Response, Tape, mismatch,
     record::result,
     screen::{LoginResult, Screen},
+    work::{Files, PostResult},
 };
 
 use super::{Feed, Host, Link, Listing, Page, State};
-use crate::{Error, FeedHandler, HookEvent, HookHandler, HookKind, Login, Preview, Resolver, Result};
+use crate::{Error, FeedHandler, HookEvent, HookHandler, HookKind, Login, PostProcessor, Preview, Resolver, Result};
 
 /// What [`plugin!`](crate::plugin) makes of a type: something that fixtures can be replayed against.
 pub trait Plugin {
@@ -25,6 +26,7 @@ pub struct Capabilities {
     preview: Option<fn(&Host, &str) -> Result<Listing>>,
     feed: Option<FeedCalled>,
     hook: Option<HookCalled>,
+    post: Option<PostCalled>,
     login: Option<LoginCalls>,
 }
 
@@ -33,6 +35,9 @@ type FeedCalled = fn(&Host, &str, Option<u64>, Option<&str>) -> Result<Feed>;
 
 /// The answer is when a failed download is to be tried again.
 type HookCalled = fn(&Host, &HookEvent) -> Result<Option<Duration>>;
+
+/// The URL and the name of the main file.
+type PostCalled = fn(&Host, &str, &str) -> Result<PostResult>;
 
 #[derive(Debug, Clone, Copy)]
 struct ResolverCalls {
@@ -82,6 +87,13 @@ impl Capabilities {
         Self { hook, ..self }
     }
 
+    /// With that of a post-processor.
+    #[must_use]
+    pub fn with_post<T: PostProcessor>(self) -> Self {
+        let post = Some(Host::post::<T> as PostCalled);
+        Self { post, ..self }
+    }
+
     /// With those of a login.
     #[must_use]
     pub fn with_login<T: Login>(self) -> Self {
@@ -120,6 +132,11 @@ impl Capabilities {
                 let hook = self.hook.ok_or_else(|| missing("HookHandler"))?;
                 let retry = hook(host, &event(fixture)?)?;
                 result(&json!({ "retryAfterMs": retry.map(|wait| wait.as_millis()) }))
+            }
+            Function::Post => {
+                let post = self.post.ok_or_else(|| missing("PostProcessor"))?;
+                let main = input.post.as_ref().map(|post| post.main.as_str());
+                result(&post(host, &input.url, main.unwrap_or_default())?)
             }
             Function::Login | Function::CheckLogin | Function::RefreshLogin | Function::Logout => {
                 result(&self.call_login(host, fixture)?)
@@ -221,6 +238,7 @@ fn play(capabilities: Capabilities, fixture: &Fixture) -> Result<(), String> {
             now_ms: fixture.now,
             random: fixture.seed,
             tape: Some(Tape::new(fixture.exchanges.clone())),
+            files: fixture.input.post.as_ref().map(Files::from).unwrap_or_default(),
             ..State::default()
         }
         .into(),
@@ -309,7 +327,39 @@ mod tests {
         }
     }
 
-    crate::plugin!(Acme: Resolver, Login, HookHandler);
+    impl PostProcessor for Acme {
+        fn done(call: &crate::PostCall, work: &crate::Work<'_>) -> Result<()> {
+            let directories = work.unpack(call.main(), &["right"])?;
+            work.remove_archive(call.main())?;
+            work.write_new(
+                "note.txt",
+                format!("{} is now {}", call.url().as_str(), directories.join(", ")),
+            )
+        }
+    }
+
+    crate::plugin!(Acme: Resolver, Login, HookHandler, PostProcessor);
+
+    #[test]
+    fn work_on_finished_files_is_replayed() {
+        let reason = |password: &str, expect: &Value| {
+            let fixture = json!({
+                "name": "a", "call": "post", "exchanges": [], "expect": expect,
+                "input": {"url": "https://example.org/a", "post": {
+                    "main": "a.zip", "files": {"a.zip": "", "b.txt": ""},
+                    "archives": {"a.zip": {"directory": "a", "password": password}},
+                }},
+            });
+            play(Acme::capabilities(), &serde_json::from_value(fixture).unwrap()).err()
+        };
+        let done = json!({
+            "files": ["b.txt", "note.txt"], "written": {"note.txt": "https://example.org/a is now a"},
+            "unpacked": ["a"], "removed": ["a.zip"],
+        });
+        assert_eq!(reason("right", &done), None);
+        assert!(reason("other", &done).is_some());
+        assert_eq!(reason("other", &json!({"error": "invalidInput"})), None);
+    }
 
     #[test]
     fn a_hook_is_replayed() {

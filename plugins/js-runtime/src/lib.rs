@@ -80,7 +80,9 @@ impl hook_handler::Guest for Plugin {
             HookKind::Error => "error",
         };
         let given = [event.task_id, event.url].map(Some).into_iter();
-        let texts: Vec<_> = given.chain([event.file_name, event.error_kind, event.message]).collect();
+        let texts: Vec<_> = given
+            .chain([event.file_name, event.error_kind, event.message])
+            .collect();
         let total = event.total_bytes.map(Whole);
         engine::call("hook", (kind, texts, total, event.attempts), |answer| {
             let wait: Option<Whole> = answer.get()?;

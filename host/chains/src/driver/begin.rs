@@ -4,9 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use engine::{Phase, Queue, Snapshot, Task};
 use jiff::{Timestamp, tz::TimeZone};
-use post::job::{Input, JobId, MAX_FILES, Passwords, Step};
+use post::{
+    job::{Input, JobId, MAX_FILES, Passwords, Step},
+    rename::Source,
+};
 use tokio::time::Instant;
-use transfer::Secret;
+use transfer::{GivenBy, Secret};
 
 use crate::{
     driver::{Driver, Error, MARK_DELAY, Subject},
@@ -137,6 +140,10 @@ impl Driver {
             group: task.group.filter(|_| plan.is_of_group).map(|group| group.to_string()),
             root: task.save_dir.to_string_lossy().into_owned(),
             host: task.url().as_url().host_str().map(ToOwned::to_owned),
+            source: Some(Source {
+                url: task.url().as_url().to_string(),
+                by_user: task.options().given_by == GivenBy::User,
+            }),
             date: completed_ms(task).and_then(day),
             created_ms: Timestamp::now().as_millisecond(),
         };

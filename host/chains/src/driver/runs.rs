@@ -83,6 +83,7 @@ impl Driver {
             title: None,
             host: about.host,
             date: about.date,
+            source: about.source,
         };
         let cancelled = tokio_util::sync::CancellationToken::new();
         let running = Running {

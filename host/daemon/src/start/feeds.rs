@@ -10,6 +10,8 @@ use rss::{
 };
 use transfer::SafeUrl;
 
+use crate::refusal::of_call;
+
 #[derive(Debug)]
 pub(super) struct PluginFeeds(pub(super) Plugins);
 
@@ -62,15 +64,8 @@ impl Providers for PluginFeeds {
 }
 
 fn failed(error: &CallError) -> ProviderError {
-    let allow = |host: &String| format!("svc plugin allow {} {host}", error.plugin);
-    let ways: Vec<_> = error.grantable.iter().map(allow).collect();
-    let message = if ways.is_empty() {
-        error.to_string()
-    } else {
-        format!("{error}; you can allow that: {}", ways.join("; "))
-    };
     ProviderError {
-        message,
+        message: of_call(error),
         retry_after: match error.reason.retry() {
             Retry::Backoff(pause) => pause,
             Retry::Never | Retry::Once | Retry::AfterUser | Retry::NextPlugin => None,

@@ -1,8 +1,12 @@
-//! What the user's `yt-dlp` finds, for plugins.
+//! What the user's programs do: what `yt-dlp` finds, for plugins, and what `ffmpeg` converts.
+
+use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use plugin_host::runtime::{self, Page, ToolError};
-use tools::{Extraction, Tools};
+use tokio::sync::watch;
+use tools::{Conversion, Extraction, Inputs, Tools};
+use transfer::FileName;
 
 use crate::refusal::chain;
 
@@ -45,4 +49,53 @@ fn told(error: &tools::ToolError) -> ToolError {
         | Error::Input { .. }
         | Error::OutputExists { .. } => ToolError::Failed(reason),
     }
+}
+
+/// Has `ffmpeg` write the output of `job`, a temporary name, in whose way nothing is; where it is then. `progress` is called
+/// with thousandths.
+pub(super) async fn converted(
+    tools: &Tools,
+    job: Conversion,
+    mut progress: impl FnMut(u16),
+) -> Result<PathBuf, String> {
+    let temporary = job.directory.join(job.output.as_str());
+    let left_over = temporary.clone();
+    blocking(move || private_files::remove(&left_over)).await?;
+    let total = total_bytes(&job.directory, &job.inputs);
+    let (written, mut seen) = watch::channel(tools::Progress::default());
+    let converting = tools.convert(job, written);
+    tokio::pin!(converting);
+    let converted = loop {
+        tokio::select! {
+            result = &mut converting => break result,
+            Ok(()) = seen.changed() => {
+                let written = seen.borrow_and_update().written_bytes;
+                let thousandths = written.saturating_mul(1000) / total.max(1);
+                progress(u16::try_from(thousandths).unwrap_or(1000).min(1000));
+            }
+        }
+    };
+    converted.map_err(|error| chain(&error))?;
+    Ok(temporary)
+}
+
+/// What the result will be about as large as.
+fn total_bytes(directory: &Path, inputs: &Inputs) -> u64 {
+    let size = |name: &FileName| {
+        let metadata = std::fs::metadata(directory.join(name.as_str()));
+        metadata.map_or(0, |metadata| metadata.len())
+    };
+    match inputs {
+        Inputs::Mux { video, audio } => size(video).saturating_add(size(audio)),
+        Inputs::Remux { input } => size(input),
+    }
+}
+
+/// Does what blocks, on a thread for that.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, private_files::FileError> + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(|_| "a defect ended it".to_owned())?;
+    done.map_err(|error| chain(&error))
 }

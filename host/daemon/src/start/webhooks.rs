@@ -13,21 +13,23 @@ use crate::view;
 /// Mirrors of a task that endpoints are told of: a Metalink may have thousands.
 const MAX_MIRRORS: usize = 8;
 
+/// The proxies of the settings as they are then.
+pub(super) fn of_settings(engine: Engine, system: Arc<SystemProxy>) -> impl Fn() -> Proxies + Send + Sync + 'static {
+    move || {
+        let settings = engine.settings().settings;
+        Proxies::new(ProxyChoice::Settings, settings, Arc::clone(&system))
+    }
+}
+
 /// The proxies of the settings as they are when a delivery is sent.
 pub(super) fn proxies(engine: Engine, system: Arc<SystemProxy>) -> ProxyFor {
-    Arc::new(move |url: &SafeUrl| {
-        let settings = engine.settings().settings;
-        Proxies::new(ProxyChoice::Settings, settings, Arc::clone(&system)).for_url(url)
-    })
+    let proxies = of_settings(engine, system);
+    Arc::new(move |url: &SafeUrl| proxies().for_url(url))
 }
 
 /// Tells the hooks of plugins until the engine or the plugins have ended. The engine never waits for this.
 pub(super) async fn to_plugins(plugins: &Plugins, milestones: Milestones, engine: Engine, system: &Arc<SystemProxy>) {
-    let of_settings = engine.clone();
-    let proxies = || {
-        let settings = of_settings.settings().settings;
-        Proxies::new(ProxyChoice::Settings, settings, Arc::clone(system))
-    };
+    let proxies = of_settings(engine.clone(), Arc::clone(system));
     plugins.follow(milestones, engine, proxies).await;
 }
 

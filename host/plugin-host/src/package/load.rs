@@ -168,6 +168,7 @@ fn check_exports(manifest: &Manifest, language: Language, guest: &dyn Guest) -> 
                 (Language::Script, "previewer") => "a function \"preview\"",
                 (Language::Script, "feed-handler") => "a function \"feed\"",
                 (Language::Script, "hook-handler") => "a function like \"onDone\"",
+                (Language::Script, "post-processor") => "what works on files, which scripts cannot",
                 _ => export,
             };
             let reason = if is_claimed {

@@ -18,8 +18,8 @@ use crate::{
         grant::CallTarget,
     },
     runtime::{
-        Call, Called, Code, Entry, Feed, FeedItem, FeedRequest, Guest, HookAnswer, HookInput, Interface, JournalEntry,
-        Link, Listing, LoadError, LoginMode, LoginSession, Report, Screen, Secrets, Step,
+        Call, CallWorkspace, Called, Code, Entry, Feed, FeedItem, FeedRequest, Guest, HookAnswer, HookInput, Interface,
+        JournalEntry, Link, Listing, LoadError, LoginMode, LoginSession, Report, Screen, Secrets, Step,
     },
 };
 
@@ -31,14 +31,17 @@ mod hooks;
 mod installing;
 mod loading;
 mod logins;
+mod post;
 
 /// Runs guests whose code is a script: words that say what each call does.
 ///
 /// `imports http.send` and `exports x` are what it shows; `sends x` is what its links carry; `refuse` does not load and
 /// `slow` not while loads are held; `list`, `trap`, `parse`, `old`, `no`, `hang`, `wait` and `reach URL` are what it does
-/// when it is called; `hook hang`, `hook trap` and `hook retry 5` what its hook does. `exports login` has a slot `main`: `field x` and `secret-field x` are its form, `account main` makes
-/// links those of its account, `session main` wants a renewed session, `renews` renews it, as soon as the test lets it if
-/// the `renewal waits`, and at its site it has `ended`.
+/// when it is called; `hook hang`, `hook trap` and `hook retry 5` what its hook does; `works on files`, perhaps with `tool
+/// unpack`, is in its manifest, and `post unpack x`, `post mux`, `post wait` is what it does with them. `exports login` has
+/// a slot `main`: `field x` and `secret-field x` are its form, `account main` makes links those of its account, `session
+/// main` wants a renewed session, `renews` renews it, as soon as the test lets it if the `renewal waits`, and at its site it
+/// has `ended`.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Whether loading slow scripts blocks.
@@ -255,6 +258,10 @@ impl Guest for Script {
         })
     }
 
+    fn post_process(&self, call: Call, main: String, work: CallWorkspace) -> BoxFuture<'_, Called<()>> {
+        Box::pin(self.post(call, main, work))
+    }
+
     fn begin_login(&self, call: Call, slot: String, _mode: LoginMode) -> Box<dyn LoginSession> {
         Box::new(logins::Conversation {
             fields: logins::fields(&self.lines),
@@ -462,6 +469,9 @@ pub(crate) fn manifest(name: &str, version: &str, script: &str) -> String {
         manifest["capabilities"]["hook"] = serde_json::json!({
             "events": ["start", "metaProbed", "done", "error"], "match": hosts("watch "),
         });
+    }
+    if script.contains("works on files") {
+        manifest["capabilities"]["post"] = serde_json::json!({ "tools": hosts("tool ") });
     }
     if script.contains("exports feed-handler") {
         manifest["capabilities"]["feed"] = serde_json::json!({

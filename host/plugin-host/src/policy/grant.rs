@@ -8,7 +8,10 @@ use std::{
 
 use engine::Proxies;
 use market::Digest;
-use plugin_package::{HostPattern, Language, Manifest, manifest::Asked};
+use plugin_package::{
+    HostPattern, Language, Manifest,
+    manifest::{Asked, Tool},
+};
 use serde::{Deserialize, Serialize};
 use transfer::{RequestOptions, SafeUrl};
 use url::Url;
@@ -350,6 +353,12 @@ impl Grant {
     /// Whether calls may use programs of the user.
     pub(crate) fn allows_tools(&self) -> bool {
         self.allows(Permission::DiscoverMedia)
+    }
+
+    /// The tools that calls may have work on finished files.
+    pub(crate) fn tools(&self) -> Vec<Tool> {
+        let is_allowed = |tool: &Tool| self.allows(Permission::Tool(tool.name().to_owned()));
+        Tool::ALL.iter().copied().filter(is_allowed).collect()
     }
 
     /// What a call may reach: the hosts that the manifest requests and the user granted, those of `once`, and the host of

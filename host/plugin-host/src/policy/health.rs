@@ -21,6 +21,7 @@ pub(crate) enum Capability {
     Preview,
     Feed,
     Hook,
+    Post,
 }
 
 /// The health of all plugins. Kept in memory only: a restart clears it.

@@ -25,12 +25,15 @@ const OWN_CALLS: usize = 8;
 /// Plugins whose reserved slots can all be in use at once.
 const BUSY_PLUGINS: usize = 4;
 
-/// Concurrent calls in total, without those of hooks.
+/// Calls that work on finished files, beside all other calls: they take minutes, and a disk or a processor.
+const POST_CALLS: usize = 2;
+
+/// Concurrent calls in total, without those of hooks and those that work on finished files.
 const ALL_SLOTS: usize = OWN_CALLS * BUSY_PLUGINS + (PLUGIN_CALLS - OWN_CALLS);
 
 /// Concurrent calls in total. A runtime has room for as many, plus one trial instance while loading. Mostly address
-/// space: 312 GiB of the 512 that the smallest machines have.
-pub const MAX_CALLS: usize = ALL_SLOTS + HOOK_CALLS;
+/// space: 320 GiB of the 512 that the smallest machines have.
+pub const MAX_CALLS: usize = ALL_SLOTS + HOOK_CALLS + POST_CALLS;
 
 /// Calls that may wait for a slot.
 const MAX_WAITING: usize = 64;
@@ -47,6 +50,8 @@ pub(crate) struct Slots {
     shared: Arc<Semaphore>,
     /// The reserved slots of plugins with calls.
     plugins: Keyed<Semaphore>,
+    /// Those of work on finished files.
+    post: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
 
@@ -75,6 +80,7 @@ impl Slots {
             own: Arc::new(Semaphore::new(OWN_CALLS * BUSY_PLUGINS)),
             shared: Arc::new(Semaphore::new(PLUGIN_CALLS - OWN_CALLS)),
             plugins: Keyed::default(),
+            post: Arc::new(Semaphore::new(POST_CALLS)),
             waiting: AtomicUsize::new(0),
         }
     }
@@ -104,6 +110,12 @@ impl Slots {
             _permits: permits,
             _plugin: plugin,
         })
+    }
+
+    /// A place for work on finished files. It waits as long as that takes: who asks has a limit of its own.
+    pub(crate) async fn take_post(&self) -> OwnedSemaphorePermit {
+        let place = Arc::clone(&self.post).acquire_owned().await;
+        place.expect("it is never closed")
     }
 
     /// Whether no call of `plugin` has a slot.
@@ -160,6 +172,19 @@ mod tests {
         assert_eq!(started.elapsed(), WAIT_TIMEOUT, "at once");
         busy.pop();
         assert!(take(&slots, 0).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_on_files_waits_for_its_turn_and_takes_no_slot_of_others() {
+        let slots = Slots::new();
+        let working = [slots.take_post().await, slots.take_post().await];
+        let mut third = Box::pin(slots.take_post());
+        assert!(poll!(&mut third).is_pending());
+        assert!(take(&slots, 0).await.is_ok());
+        tokio::time::sleep(WAIT_TIMEOUT * 100).await;
+        assert!(poll!(&mut third).is_pending());
+        drop(working);
+        assert!(poll!(&mut third).is_ready());
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use plugin_package::Manifest;
-use svc_plugin_fixture::{Call as FixtureCall, HookInput, Input};
+use svc_plugin_fixture::{Call as FixtureCall, HookInput, Input, PostInput};
 use transfer::Secret;
 use url::Url;
 
@@ -27,6 +27,9 @@ pub(crate) const LOGIN_WALL: Duration = Duration::from_secs(10);
 /// How long a hook may take.
 const HOOK_WALL: Duration = Duration::from_secs(5);
 
+/// How long work on finished files may take: unpacking does. Nobody waits for it but the steps that follow it.
+const POST_WALL: Duration = Duration::from_mins(30);
+
 /// A call about a URL.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
@@ -42,11 +45,13 @@ pub(crate) enum Ask {
     Feed(FeedRequest),
     /// What became of a download.
     Hook(HookInput),
+    /// Work on the files of a finished download; without their contents, unless it is of a fixture.
+    Post(PostInput),
 }
 
 impl Ask {
-    /// The call of a fixture; `None` for those of a login, which are about an account and not about a URL, and for a hook that
-    /// is told nothing.
+    /// The call of a fixture; `None` for those of a login, which are about an account and not about a URL, for a hook that is
+    /// told nothing, and for work on no files.
     pub(crate) fn of(call: FixtureCall, input: &Input) -> Option<Self> {
         Some(match call {
             FixtureCall::Resolve => Self::Resolve(input.password.clone().map(Secret::new)),
@@ -60,6 +65,7 @@ impl Ask {
                 config: BTreeMap::new(),
             }),
             FixtureCall::Hook => Self::Hook(input.hook.clone()?),
+            FixtureCall::Post => Self::Post(input.post.clone()?),
             FixtureCall::Login | FixtureCall::CheckLogin | FixtureCall::RefreshLogin | FixtureCall::Logout => {
                 return None;
             }
@@ -96,6 +102,10 @@ impl Ask {
                 input.hook = Some(event.clone());
                 FixtureCall::Hook
             }
+            Self::Post(files) => {
+                input.post = Some(files.clone());
+                FixtureCall::Post
+            }
         };
         (call, input)
     }
@@ -109,6 +119,7 @@ impl Ask {
             Self::Preview => "preview",
             Self::Feed(_) => "feed",
             Self::Hook(_) => "hook",
+            Self::Post(_) => "post",
         }
     }
 
@@ -118,6 +129,7 @@ impl Ask {
             Self::Preview => Capability::Preview,
             Self::Feed(_) => Capability::Feed,
             Self::Hook(_) => Capability::Hook,
+            Self::Post(_) => Capability::Post,
         }
     }
 
@@ -131,6 +143,7 @@ impl Ask {
             Self::Resolve(_) | Self::More(_) | Self::Preview => resolver.map(|resolver| resolver.wall),
             Self::Feed(_) => capabilities.feed.as_ref().map(|_| FEED_WALL),
             Self::Hook(_) => capabilities.hook.as_ref().map(|_| HOOK_WALL),
+            Self::Post(_) => capabilities.post.as_ref().map(|_| POST_WALL),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The WIT contract as generated Rust: a trait per interface that this host implements, and a set of indices per
-//! interface that it calls. Interfaces that are not implemented yet are in `capability/later.rs`.
+//! interface that it calls.
 
 wasmtime::component::bindgen!({
     path: ["../../plugin-sdk/wit", "../../plugins/js-runtime/wit"],
@@ -17,11 +17,13 @@ wasmtime::component::bindgen!({
             import svc:plugin/listing@0.1.0;
             import svc:plugin/feed-sink@0.1.0;
             import svc:plugin/login-ui@0.1.0;
+            import svc:plugin/workspace@0.1.0;
             import svc:script/answer@0.1.0;
             export svc:plugin/resolver@0.1.0;
             export svc:plugin/previewer@0.1.0;
             export svc:plugin/feed-handler@0.1.0;
             export svc:plugin/hook-handler@0.1.0;
+            export svc:plugin/post-processor@0.1.0;
             export svc:plugin/login@0.1.0;
             export svc:script/script@0.1.0;
         }
@@ -50,6 +52,12 @@ wasmtime::component::bindgen!({
         "svc:plugin/storage.set": async | trappable,
         "svc:plugin/storage.remove": async | trappable,
         "svc:plugin/storage.keys": async | trappable,
+        "svc:plugin/workspace.[method]dir.size": async | trappable,
+        "svc:plugin/workspace.[method]dir.read": async | trappable,
+        "svc:plugin/workspace.[method]dir.write-new": async | trappable,
+        "svc:plugin/workspace.[method]dir.rename": async | trappable,
+        "svc:plugin/workspace.[method]dir.unpack": async | trappable,
+        "svc:plugin/workspace.[method]dir.mux": async | trappable,
         default: trappable,
     },
     exports: { default: async },
@@ -62,5 +70,6 @@ wasmtime::component::bindgen!({
         "svc:plugin/feed-sink.sink": crate::feed::SinkHandle,
         "svc:plugin/feed-sink.item": crate::feed::ItemRef,
         "svc:plugin/login-ui.screen": crate::capability::login::ScreenHandle,
+        "svc:plugin/workspace.dir": crate::capability::workspace::DirHandle,
     },
 });

@@ -39,7 +39,7 @@ pub(crate) fn unknown_import(engine: &Engine, component: &Component) -> Option<S
 }
 
 /// The name of an interface of ours, without package and version.
-pub(crate) fn own_name(interface: &str) -> Option<&str> {
+fn own_name(interface: &str) -> Option<&str> {
     let name = interface.strip_prefix(PACKAGE)?;
     Some(name.split_once('@').map_or(name, |(name, _)| name))
 }

@@ -58,6 +58,30 @@ fn component_of(wit: &str, items: &str, body: &str) -> Vec<u8> {
     component(wat::parse_str(wat).unwrap(), &resolve, world)
 }
 
+/// A component that exports `post-processor`, whose one function does what `body` says and answers that all is well. It may
+/// use the parameters `$main`, `$length` and `$work`, and what `items` import of `workspace`.
+pub(crate) fn post_processor(items: &str, body: &str) -> Vec<u8> {
+    let wat = format!(
+        r#"(module
+            (import "svc:plugin/workspace@0.1.0" "[resource-drop]dir" (func $give_back (param i32)))
+            {items}
+            (global $next (mut i32) (i32.const 1024))
+            (func (export "cabi_realloc") (param i32 i32 i32) (param $size i32) (result i32)
+                (local $at i32)
+                (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
+                (global.set $next (i32.add (local.get $at) (local.get $size)))
+                (local.get $at))
+            (func (export "svc:plugin/post-processor@0.1.0#done")
+                (param i32 i32) (param $main i32) (param $length i32) (param $work i32) (result i32)
+                {body}
+                (call $give_back (local.get $work))
+                (i32.const 16)))"#
+    );
+    let world = format!("{WIT}\nworld test {{ import workspace; export post-processor; }}");
+    let (resolve, world) = resolve(&world, "test");
+    component(wat::parse_str(wat).unwrap(), &resolve, world)
+}
+
 /// The memory of most guests.
 pub(crate) const MEMORY: &str = r#"(memory (export "memory") 1)"#;
 

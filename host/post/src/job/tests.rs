@@ -97,7 +97,7 @@ impl World {
             return;
         }
         self.done.insert((id, self.stored[&id].step));
-        let originals = if start.step.is_unpack() {
+        let originals = if start.step.is_unpack() || matches!(start.step, Step::Plugin { .. }) {
             start.files.clone()
         } else {
             Vec::new()
@@ -147,6 +147,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         }),
         Just(Step::Checksum {
             algorithms: vec![Digest(transfer::checksum::Algorithm::Sha256)],
+        }),
+        Just(Step::Plugin {
+            identity: "unpack@svc".to_owned(),
         }),
     ];
     prop::collection::vec(step, 1..4).prop_filter("a chain that is possible", |steps| check_chain(steps).is_ok())

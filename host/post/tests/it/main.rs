@@ -10,4 +10,5 @@ mod rig;
 mod steps;
 mod tar_writer;
 mod tricks;
+mod workspace;
 mod zip_writer;

@@ -55,6 +55,7 @@ impl Rig {
             run: run(&format!("test-{}", RUNS.fetch_add(1, Ordering::Relaxed))),
             passwords: passwords.iter().map(|text| Secret::new(*text)).collect(),
             max_bytes: self.max_bytes,
+            among: None,
         }
     }
 

@@ -59,6 +59,7 @@ fn templates_name_files() {
         title: Some("A: title/part".to_owned()),
         host: None,
         date: Some("2026-11-23".to_owned()),
+        source: None,
     };
     let path = |template: &str| RenameTemplate::compile(template).unwrap().path("x.tar.gz", &known);
     assert_eq!(path("{title}"), Path::new("A_ title_part.tar.gz"));

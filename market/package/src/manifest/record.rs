@@ -150,8 +150,6 @@ records! {
 
     /// Work on finished files.
     pub struct Post {
-        /// The events after which the plugin is called.
-        events: Vec<PostEvent>,
         /// The tools of the host that the plugin uses.
         #[serde(default)]
         tools: Vec<Tool>,
@@ -250,12 +248,6 @@ named_values! {
         Cookie = "cookie",
         /// The user logs in with a browser window.
         Browser = "browser",
-    }
-
-    /// An event after which finished files are worked on.
-    pub enum PostEvent {
-        /// The download is complete.
-        Done = "done",
     }
 
     /// A tool of the host that works on finished files.

@@ -20,7 +20,7 @@ fn full() -> Value {
                 "config": [{ "key": "search", "type": "string", "required": true }]
             },
             "login": { "slots": [{ "id": "main", "title": "Account", "modes": ["qr", "password"] }] },
-            "post": { "events": ["done"], "tools": ["unpack"] },
+            "post": { "tools": ["unpack"] },
             "hook": { "events": ["start", "error"] }
         },
         "permissions": {

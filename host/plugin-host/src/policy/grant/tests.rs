@@ -16,7 +16,7 @@ fn permissions(texts: &[&str]) -> Permissions {
 fn manifest() -> Manifest {
     let text = r#"{
         "manifestVersion": 1, "identity": "a@b", "name": "A", "version": "1.0.0", "entry": "plugin.wasm",
-        "capabilities": { "resolver": { "match": ["https://acme.com/*"] } , "post": { "events": ["done"], "tools": ["mux"] } },
+        "capabilities": { "resolver": { "match": ["https://acme.com/*"] } , "post": { "tools": ["mux"] } },
         "permissions": {
             "hosts": ["https://api.acme.com"], "optionalHosts": ["https://one.org", "https://two.org"], "inputHost": true,
             "secrets": { "access": ["https://api.acme.com"] }, "cookies": "read"

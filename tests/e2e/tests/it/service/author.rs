@@ -13,8 +13,9 @@ use e2e::{
     setting,
 };
 use serde_json::json;
+use support::{Content, Origin, Resource};
 
-use super::{guest, plugins::Server};
+use super::{guest, plugins::Server, unpack::set_chain};
 
 /// The files behind the URL of the new plugin.
 const FILES: [(&str, &[u8]); 3] = [
@@ -226,6 +227,41 @@ fn a_new_plugin_that_reads_feeds_does_so_in_a_service() {
         );
         assert_eq!(service.terminate().code, Some(0));
     }
+}
+
+#[test]
+fn a_new_plugin_that_works_on_finished_files_does_so_in_a_service() {
+    let author = Author::new();
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-sdk");
+    author.run("new", &["--kind", "post", "--sdk", sdk.to_str().unwrap()]);
+    author.run("build", &[]);
+    let played = author.run("test", &[]);
+    assert!(played.contains("1 played, all as recorded"), "{played}");
+    assert_eq!(author.run("lint", &[]), "nothing to complain about");
+    let archive = author.home.path().join("plugin.zip");
+    author.run("pack", &["-o", archive.to_str().unwrap()]);
+    let identity = "photo-share@me";
+    let service = guest::with_archive(&author.home, identity, &archive);
+    set_chain(
+        &service,
+        &json!([{"kind": "plugin", "identity": identity}, {"kind": "rename", "template": "done/{name}"}]),
+    );
+    let origin = Origin::start(vec![Resource::new("/a.bin", Content::bytes("12345"))]);
+    let url = origin.url("/a.bin");
+    service.create(&json!({"url": url}));
+    let done = author.home.downloads().join("done");
+    wait_until("the steps are done", || done.join("a.bin.source.txt").exists());
+    let note = fs::read_to_string(done.join("a.bin.source.txt")).unwrap();
+    assert_eq!(note, format!("{url}\na.bin, 5 bytes\n"));
+    assert_eq!(
+        fs::read(done.join("a.bin")).unwrap(),
+        b"12345",
+        "both went to the next step"
+    );
+    wait_until("nothing else is left", || {
+        fs::read_dir(author.home.downloads()).unwrap().count() == 1
+    });
+    assert_eq!(service.terminate().code, Some(0));
 }
 
 #[test]

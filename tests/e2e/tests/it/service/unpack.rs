@@ -1,4 +1,5 @@
-//! Archives are downloaded and then unpacked by a chain: every format, a bomb, and processes that are killed in the middle.
+//! Archives are downloaded and then unpacked by a chain, with the step for that or by a plugin: every format, a bomb, and
+//! processes that are killed in the middle.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
 
@@ -16,9 +17,12 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::{Content, Origin, Resource};
 
-use super::kill_loop::Random;
+use super::{guest, kill_loop::Random, plugin_sites::run};
 
 const MIB: usize = 1 << 20;
+
+/// The plugin that unpacks.
+const PLUGIN: &str = "unpack@svc";
 
 /// From the first sight of a job that runs to its kill, at most.
 const MOST_WAIT: Duration = Duration::from_millis(150);
@@ -33,7 +37,8 @@ fn pack(source: &Path, line: &[&str]) {
     assert!(output.status.success(), "{line:?}: {output:?}");
 }
 
-fn set_chain(service: &Service, chain: &Value) {
+/// Sets the chain that follows all downloads.
+pub(super) fn set_chain(service: &Service, chain: &Value) {
     let mut rpc = service.rpc();
     let now = rpc.call("daemon.config.get", &json!({})).unwrap();
     let patch = json!({"expectedRevision": now["revision"], "values": {"post_chain": chain.to_string()}});
@@ -224,12 +229,101 @@ fn a_bomb_is_refused_by_name_and_kept_and_a_password_is_asked_for() {
     }
 }
 
+/// The only step of a chain that calls the plugin.
+fn by_plugin() -> Value {
+    json!([{"kind": "plugin", "identity": PLUGIN}])
+}
+
+#[test]
+fn a_plugin_unpacks_with_the_passwords_of_its_settings_and_touches_nothing_else() {
+    let home = Home::new();
+    let source = home.path().join("source");
+    fs::create_dir_all(&source).unwrap();
+    fs::write(source.join("text.txt"), "text").unwrap();
+    pack(&source, &["7zz", "a", "-pright", "../locked.7z", "text.txt"]);
+    pack(&source, &["zip", "-q", "../theirs.zip", "text.txt"]);
+    let read = |name: &str| fs::read(home.path().join(name)).unwrap();
+    let (locked, theirs) = (read("locked.7z"), read("theirs.zip"));
+    let origin = Origin::start(vec![
+        Resource::new("/locked.7z", Content::bytes(locked)),
+        Resource::new("/plain.bin", Content::bytes(vec![1; 1000])),
+    ]);
+    let service = guest::with_plugin(&home, PLUGIN);
+    set_chain(&service, &by_plugin());
+    // An archive of the user, beside the downloads.
+    fs::create_dir_all(home.downloads()).unwrap();
+    fs::write(home.downloads().join("theirs.zip"), &theirs).unwrap();
+
+    let plain = service.create(&json!({"url": origin.url("/plain.bin")}));
+    assert_eq!(ended(&service, &plain)["state"], "done", "there is nothing to do");
+    run(
+        &service,
+        &["plugin", "settings", PLUGIN, "passwords=wrong", "keepArchive=false"],
+    );
+    let task = service.create(&json!({"url": origin.url("/locked.7z")}));
+    let refused = ended(&service, &task);
+    assert_eq!(refused["state"], "failed", "{refused}");
+    let why = refused["message"].as_str().unwrap();
+    assert!(why.contains("locked.7z") && why.contains("passwords"), "{why}");
+    assert!(!why.contains(&*home.downloads().to_string_lossy()), "{why}");
+    wait_until("nothing of it is left", || {
+        names(&home) == ["locked.7z", "plain.bin", "theirs.zip"]
+    });
+
+    run(&service, &["plugin", "settings", PLUGIN, "passwords=wrong\nright"]);
+    let retried = shell(&home, &service)
+        .args(["post", "retry", &refused["jobId"].to_string()])
+        .run();
+    retried.assert_success();
+    let mut done = Value::Null;
+    wait_until("the job is done", || {
+        done = job(&service, &task).unwrap();
+        done["state"] == "done"
+    });
+    wait_until("only the directory is left of it", || {
+        names(&home) == ["locked", "plain.bin", "theirs.zip"]
+    });
+    assert_eq!(
+        fs::read_to_string(home.downloads().join("locked/text.txt")).unwrap(),
+        "text"
+    );
+    assert_eq!(fs::read(home.downloads().join("theirs.zip")).unwrap(), theirs);
+
+    set_chain(&service, &json!([{"kind": "plugin", "identity": "none@svc"}]));
+    let task = service.create(&json!({"url": origin.url("/plain.bin?again")}));
+    let failed = ended(&service, &task);
+    let why = failed["message"].as_str().unwrap();
+    assert!(why.contains("none@svc") && why.contains("not installed"), "{why}");
+    service.terminate().assert_success();
+}
+
 /// Both processes are killed while an archive is unpacked: nothing half is ever visible, and in the end there is one
 /// directory with everything, and no archive.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the moment of a kill is random")]
 fn a_directory_appears_whole_although_processes_are_killed() {
     let home = Home::new();
+    let service = home.serve();
+    service.wait_until_ready();
+    set_chain(&service, &json!([{"kind": "unpack", "deleteArchive": true}]));
+    unpack_under_kills(&home, service, setting::kills());
+}
+
+/// The same if it is a plugin that has it unpacked.
+#[test]
+fn what_a_plugin_unpacks_appears_whole_although_processes_are_killed() {
+    let home = Home::new();
+    let service = guest::with_plugin(&home, PLUGIN);
+    run(&service, &["plugin", "settings", PLUGIN, "keepArchive=false"]);
+    set_chain(&service, &by_plugin());
+    unpack_under_kills(&home, service, setting::kills() / 2);
+}
+
+#[expect(clippy::disallowed_methods, reason = "the moment of a kill is random")]
+#[expect(
+    clippy::print_stdout,
+    reason = "says how many kills came before the directory was there"
+)]
+fn unpack_under_kills(home: &Home, mut service: Service, kills: u64) {
     let source = home.path().join("source");
     fs::create_dir_all(&source).unwrap();
     for number in 0..FILES {
@@ -242,11 +336,8 @@ fn a_directory_appears_whole_although_processes_are_killed() {
     let archive = fs::read(home.path().join("set.tar")).unwrap();
     let origin = Origin::start(vec![Resource::new("/set.tar", Content::bytes(archive))]);
     let expected = files(&source);
-    let mut service = home.serve();
-    service.wait_until_ready();
-    set_chain(&service, &json!([{"kind": "unpack", "deleteArchive": true}]));
     let mut random = Random::new(0x0b_0b0b);
-    let (kills, mut kill, mut rounds, mut in_the_middle) = (setting::kills(), 0, 0, 0);
+    let (mut kill, mut rounds, mut in_the_middle) = (0, 0, 0);
     while kill < kills || rounds == 0 {
         let task = service.create(&json!({"url": origin.url("/set.tar")}));
         while kill < kills {
@@ -281,7 +372,7 @@ fn a_directory_appears_whole_although_processes_are_killed() {
         assert_eq!(done["state"], "done", "{done}");
         rounds += 1;
         // What was swept last may take a moment.
-        wait_until("only the directory is left", || names(&home) == ["set"]);
+        wait_until("only the directory is left", || names(home) == ["set"]);
         assert_eq!(files(&home.downloads().join("set")), expected);
         fs::remove_dir_all(home.downloads().join("set")).unwrap();
         service.call("DELETE", &format!("/api/v1/tasks/{task}"), None);

@@ -1,0 +1,676 @@
+//! The files of a finished download as a plugin works on them.
+//!
+//! # What always holds
+//!
+//! - Nothing but these files is read, and only by plain names, which are looked up in a directory that was opened once, and
+//!   never through a link.
+//! - Nothing is replaced.
+//! - What the plugin does counts only if it succeeds: new files and unpacked archives wait in hidden directories, new names
+//!   in memory, until [`commit`](Workspace::commit). What is left of a plugin that failed, or of a crash, is swept.
+//! - A file is removed only if it is part of an archive that was unpacked here, and not by this module: its caller saves the
+//!   result first.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{FileExt as _, OpenOptionsExt as _},
+    },
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use confined::OwnCommand;
+use private_files::FileError;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
+use transfer::{ByteCount, FileName, Secret, file_name::fold};
+
+use crate::{
+    job::Outcome,
+    refusal::Refusal,
+    rename::{free_path, rename},
+    rename_new::rename_new,
+    stage::{InvalidRun, RunId, Stage, recover},
+    unpack::{MAX_PASSWORDS, Progress, Ready, Request, UnpackError, unpack_hidden},
+    volumes::{is_archive, open_regular, volumes},
+};
+
+/// What is read at once.
+const MAX_READ_BYTES: usize = 8 << 20;
+
+/// What is written, all new files together: texts, checksums and small pictures, not another download.
+const MAX_WRITTEN_BYTES: u64 = 64 << 20;
+
+/// New files.
+const MAX_NEW_FILES: usize = 256;
+
+/// Attempts at unpacking. Each is a process that may take minutes.
+const MAX_UNPACKS: usize = 100;
+
+/// Files of a directory that are listed; a larger one is none that a plugin works on.
+const MAX_NAMES: usize = 10_000;
+
+/// The directory for new files in the stage, where no other file of ours is.
+const NEW: &str = "new";
+
+/// Why something is not done.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The files of the job are not those of one directory.
+    #[error("the files are in several directories; a plugin works on those of one")]
+    Apart,
+    /// One of them is neither where it was nor where it was to be.
+    #[error("{} is not there any more", .0.display())]
+    Gone(PathBuf),
+    /// One of them is a directory beside others, or something else.
+    #[error("{} is no regular file", .0.display())]
+    NotFile(PathBuf),
+    /// One of them has a name that plugins are not given.
+    #[error("{} has a name that is not given to plugins; rename it first", .0.display())]
+    Unsafe(PathBuf),
+    /// Too many of them.
+    #[error("{} has more than {MAX_NAMES} files; that is the limit for a plugin", .0.display())]
+    TooManyFiles(PathBuf),
+    /// A name that no file may have.
+    #[error(
+        "{0:?} is no name for a file: plain names without a path are, which are not hidden and work on every system"
+    )]
+    Name(String),
+    /// There is no such file.
+    #[error("the download has no file {0:?}")]
+    Unknown(String),
+    /// The name is taken.
+    #[error("{0:?} is there already; nothing is replaced")]
+    Taken(String),
+    /// The name is that of a new file, which is not complete before the end.
+    #[error("{0:?} is new; only files that were downloaded can be used for this")]
+    New(String),
+    /// More is read at once than possible.
+    #[error("{} bytes; at most {} are read at once", .0, ByteCount(MAX_READ_BYTES as u64))]
+    Read(u64),
+    /// More is written than possible.
+    #[error(
+        "new files have at most {} together, and are at most {MAX_NEW_FILES}",
+        ByteCount(MAX_WRITTEN_BYTES)
+    )]
+    Written,
+    /// The file is no archive.
+    #[error("{0:?} is no archive, or not its first volume")]
+    NotArchive(String),
+    /// The archive was not unpacked here.
+    #[error("{0:?} was not unpacked; only an archive that was can be removed")]
+    NotUnpacked(String),
+    /// Too many attempts.
+    #[error("{MAX_UNPACKS} archives were unpacked; that is the limit for one call")]
+    Unpacks,
+    /// Too many passwords.
+    #[error("{0} passwords; {MAX_PASSWORDS} are tried")]
+    Passwords(usize),
+    /// Nothing is done any more.
+    #[error("the call has ended")]
+    Ended,
+    /// A volume is missing.
+    #[error(transparent)]
+    Volumes(#[from] Refusal),
+    /// The archive is not unpacked.
+    #[error(transparent)]
+    Unpack(#[from] UnpackError),
+    /// The run has a name that is too long.
+    #[error(transparent)]
+    Run(#[from] InvalidRun),
+    /// The disk.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// The result of everything here.
+type Result<T> = std::result::Result<T, WorkError>;
+
+/// The files of a download, and what becomes of them if a plugin succeeds. Everything but unpacking blocks.
+#[derive(Debug)]
+pub struct Workspace {
+    root: OwnedFd,
+    path: PathBuf,
+    run: RunId,
+    interrupted: Vec<RunId>,
+    /// Where an interrupted commit was about to put new files: those that are there are ours.
+    intended: Vec<PathBuf>,
+    /// The directory that an archive was unpacked to, if that is what the job works on.
+    directory: Option<PathBuf>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: Vec<Downloaded>,
+    /// Names of files in the stage.
+    new: Vec<String>,
+    written_bytes: u64,
+    stage: Option<Stage>,
+    unpacked: Vec<Archive>,
+    unpacks: usize,
+    has_ended: bool,
+}
+
+/// A file that was downloaded.
+#[derive(Debug)]
+struct Downloaded {
+    /// On the disk.
+    present: String,
+    /// As the plugin knows it.
+    name: String,
+}
+
+/// An archive that was unpacked.
+#[derive(Debug)]
+struct Archive {
+    /// The name of its first volume on the disk.
+    present: String,
+    volumes: Vec<String>,
+    content: Content,
+    is_removed: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Waits for the commit.
+    Hidden(Ready),
+    /// An interrupted run let it appear under this name.
+    Placed(String),
+}
+
+impl Archive {
+    fn name(&self) -> &str {
+        match &self.content {
+            Content::Hidden(ready) => ready.name().as_str(),
+            Content::Placed(name) => name,
+        }
+    }
+}
+
+impl Workspace {
+    /// The files of a job: some of one directory, or all that are directly in the directory that an archive was unpacked to.
+    /// A file that an interrupted run has moved is found where that intended it.
+    pub fn open(files: &[PathBuf], intended: &[PathBuf], run: RunId, interrupted: Vec<RunId>) -> Result<Self> {
+        let present = files.iter().enumerate().map(|(index, file)| {
+            let places = [Some(file), intended.get(index)];
+            let mut places = places.into_iter().flatten();
+            let found = places.find(|path| fs::symlink_metadata(path).is_ok());
+            found.cloned().ok_or_else(|| WorkError::Gone(file.clone()))
+        });
+        let present: Vec<PathBuf> = present.collect::<Result<_>>()?;
+        let directory = match present.as_slice() {
+            [only] if fs::symlink_metadata(only).is_ok_and(|found| found.is_dir()) => Some(only.clone()),
+            _ => None,
+        };
+        let path = match (&directory, present.first().and_then(|file| file.parent())) {
+            (Some(directory), _) => directory.clone(),
+            (None, Some(parent)) if present.iter().all(|file| file.parent() == Some(parent)) => parent.to_owned(),
+            (None, _) => return Err(WorkError::Apart),
+        };
+        // A directory for downloads may be a link; one that was unpacked is none.
+        let links = directory.as_ref().map_or(OFlags::empty(), |_| OFlags::NOFOLLOW);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | links;
+        let root = openat(CWD, &path, flags, Mode::empty()).map_err(io::Error::from);
+        let root = root.map_err(FileError::at("open", &path))?;
+        let names = match directory {
+            Some(_) => listed(&path)?,
+            None => present.iter().map(|file| plain_name(file)).collect::<Result<_>>()?,
+        };
+        let files = names.into_iter().map(|name| Downloaded {
+            present: name.clone(),
+            name,
+        });
+        Ok(Self {
+            root,
+            path,
+            run,
+            interrupted,
+            intended: intended.iter().skip(present.len()).cloned().collect(),
+            directory,
+            state: Mutex::new(State {
+                files: files.collect(),
+                ..State::default()
+            }),
+        })
+    }
+
+    /// The directory that the files are in.
+    pub fn directory(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that the download is about: its archive, or else the first; empty in a directory that was unpacked.
+    pub fn main(&self) -> String {
+        if self.directory.is_some() {
+            return String::new();
+        }
+        let state = self.state();
+        let archive = state.files.iter().find(|file| is_archive(&file.present));
+        let main = archive.or(state.files.first());
+        main.map(|file| file.name.clone()).unwrap_or_default()
+    }
+
+    /// The names of all files, those that were downloaded first.
+    pub fn names(&self) -> Vec<String> {
+        let state = self.state();
+        let downloaded = state.files.iter().map(|file| &file.name);
+        downloaded.chain(&state.new).cloned().collect()
+    }
+
+    /// The names of archives among those that were downloaded; of several volumes the first.
+    pub fn archives(&self) -> Vec<String> {
+        let state = self.state();
+        let archives = state.files.iter().filter(|file| is_archive(&file.present));
+        archives.map(|file| file.name.clone()).collect()
+    }
+
+    /// The size of a file in bytes.
+    pub fn size(&self, name: &str) -> Result<u64> {
+        Ok(self.open_file(name)?.1)
+    }
+
+    /// Bytes of a file; fewer than `length` only at its end.
+    pub fn read(&self, name: &str, offset: u64, length: u32) -> Result<Vec<u8>> {
+        if usize::try_from(length).is_ok_and(|length| length > MAX_READ_BYTES) {
+            return Err(WorkError::Read(length.into()));
+        }
+        let (file, size) = self.open_file(name)?;
+        let length = size.saturating_sub(offset).min(length.into());
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(MAX_READ_BYTES)];
+        let read = file.read_exact_at(&mut bytes, offset);
+        read.map_err(FileError::at("read", self.path.join(name)))?;
+        Ok(bytes)
+    }
+
+    /// A new file.
+    pub fn write_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let mut state = self.working()?;
+        self.check_free(&state, name)?;
+        let written = state.written_bytes.saturating_add(bytes.len() as u64);
+        if written > MAX_WRITTEN_BYTES || state.new.len() >= MAX_NEW_FILES {
+            return Err(WorkError::Written);
+        }
+        let path = self.new_files(&mut state)?.join(name);
+        let write = || -> io::Result<()> {
+            // The file creation mask of the process applies, as for downloads.
+            let mut file = File::options().write(true).create_new(true).mode(0o644).open(&path)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        write().map_err(FileError::at("write", &path))?;
+        state.written_bytes = written;
+        state.new.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Takes a complete file from somewhere else on the file system as a new one.
+    pub fn adopt(&self, from: &Path, name: &str) -> Result<()> {
+        let mut state = self.working()?;
+        self.check_free(&state, name)?;
+        if state.new.len() >= MAX_NEW_FILES {
+            return Err(WorkError::Written);
+        }
+        let to = self.new_files(&mut state)?.join(name);
+        let sync = File::open(from).and_then(|file| file.sync_all());
+        let moved = sync.and_then(|()| rename_new(from, &to));
+        moved.map_err(FileError::at("rename", from))?;
+        state.new.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Whether a new file may have this name.
+    pub fn check_new(&self, name: &str) -> Result<()> {
+        let state = self.working()?;
+        self.check_free(&state, name)
+    }
+
+    /// The name of a downloaded file on the disk, for programs.
+    pub fn on_disk(&self, name: &str) -> Result<FileName> {
+        let state = self.working()?;
+        let file = downloaded(&state, name)?;
+        // It is a plain one, or it would not be among the files.
+        Ok(FileName::sanitise(&file.present))
+    }
+
+    /// Gives a file another name.
+    pub fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let mut state = self.working()?;
+        if let Some(index) = state.new.iter().position(|name| name == from) {
+            if from != to {
+                self.check_free(&state, to)?;
+                let new = self.new_files(&mut state)?;
+                let moved = rename_new(&new.join(from), &new.join(to));
+                moved.map_err(FileError::at("rename", new.join(from)))?;
+                to.clone_into(&mut state.new[index]);
+            }
+            return Ok(());
+        }
+        let file = downloaded(&state, from)?;
+        if file.present != to && from != to {
+            self.check_free(&state, to)?;
+        }
+        let file = state.files.iter_mut().find(|file| file.name == from);
+        if let Some(file) = file {
+            to.clone_into(&mut file.name);
+        }
+        Ok(())
+    }
+
+    /// Unpacks an archive; the name of the directory that appears at the end, unless it is taken. Dropping the future ends
+    /// it.
+    pub async fn unpack(
+        &self,
+        command: &OwnCommand,
+        name: &str,
+        passwords: Vec<Secret>,
+        progress: impl FnMut(Progress),
+    ) -> Result<String> {
+        if passwords.len() > MAX_PASSWORDS {
+            return Err(WorkError::Passwords(passwords.len()));
+        }
+        let (present, volumes) = match self.begin_unpack(name)? {
+            Begun::Done(directory) => return Ok(directory),
+            Begun::Wanted { present, volumes } => (present, volumes),
+        };
+        let content = if let Some(placed) = self.recovered(&present).await? {
+            Content::Placed(placed)
+        } else {
+            let request = Request {
+                archive: self.path.join(&present),
+                destination: self.path.clone(),
+                run: self.run.part(&present)?,
+                passwords,
+                max_bytes: u64::MAX,
+                among: Some(volumes.clone()),
+            };
+            let never = std::future::pending();
+            Content::Hidden(unpack_hidden(command, request, progress, never).await?)
+        };
+        let archive = Archive {
+            present,
+            volumes,
+            content,
+            is_removed: false,
+        };
+        let directory = archive.name().to_owned();
+        self.working()?.unpacked.push(archive);
+        Ok(directory)
+    }
+
+    /// Has an archive removed that was unpacked here, with its volumes, once the result of the plugin is saved.
+    pub fn remove_archive(&self, name: &str) -> Result<()> {
+        let mut state = self.working()?;
+        let present = downloaded(&state, name)?.present.clone();
+        let unpacked = state.unpacked.iter_mut().find(|archive| archive.present == present);
+        let archive = unpacked.ok_or_else(|| WorkError::NotUnpacked(name.to_owned()))?;
+        archive.is_removed = true;
+        Ok(())
+    }
+
+    /// Where files get by the commit: those that the job works on, and then new ones. Empty if none is moved or new. Nothing
+    /// is done any more from now on.
+    pub fn finish(&self) -> Vec<PathBuf> {
+        let mut state = self.state();
+        state.has_ended = true;
+        let is_moved = state.files.iter().any(|file| file.name != file.present);
+        if !is_moved && state.new.is_empty() {
+            return Vec::new();
+        }
+        let of_job: Vec<_> = match &self.directory {
+            Some(directory) => vec![directory.clone()],
+            None => state.files.iter().map(|file| self.target(file)).collect(),
+        };
+        let new = state.new.iter().map(|name| self.place_of_new(name));
+        of_job.into_iter().chain(new).collect()
+    }
+
+    /// Does what the plugin wanted. `targets` are those of [`finish`](Self::finish), and saved: after a crash in the middle,
+    /// the next run finds the files by them.
+    pub fn commit(&self, targets: &[PathBuf]) -> Result<Outcome> {
+        let state = self.take_state();
+        let mut outcome = Outcome::default();
+        let mut directories = Vec::new();
+        for archive in &state.unpacked {
+            let parts = archive.volumes.iter().map(|name| self.path.join(name));
+            if archive.is_removed {
+                outcome.originals.extend(parts);
+            }
+        }
+        let packed: Vec<String> = state
+            .unpacked
+            .iter()
+            .flat_map(|archive| archive.volumes.clone())
+            .collect();
+        for archive in state.unpacked {
+            let name = match archive.content {
+                Content::Hidden(ready) => ready.place()?.placed.name,
+                Content::Placed(name) => name,
+            };
+            directories.push(self.path.join(name));
+        }
+        let new = self.place_new(state.stage.as_ref(), &state.new, targets)?;
+        for file in &state.files {
+            let from = self.path.join(&file.present);
+            let to = self.moved(&state.files, file, targets);
+            if from != to {
+                rename(&from, &to)?;
+            }
+            if !packed.contains(&file.present) {
+                outcome.files.push(to);
+            } else if let Some(original) = outcome.originals.iter_mut().find(|original| **original == from) {
+                *original = to;
+            }
+        }
+        outcome.files.extend(new);
+        outcome.files.extend(directories);
+        if let Some(directory) = &self.directory {
+            outcome.files = vec![directory.clone()];
+        }
+        private_files::sync_directory(&self.path)?;
+        Ok(outcome)
+    }
+}
+
+/// The start of unpacking.
+enum Begun {
+    /// It was unpacked already, to this directory.
+    Done(String),
+    Wanted {
+        present: String,
+        volumes: Vec<String>,
+    },
+}
+
+impl Workspace {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, which nothing is done with any more.
+    fn take_state(&self) -> State {
+        let ended = State {
+            has_ended: true,
+            ..State::default()
+        };
+        std::mem::replace(&mut *self.state(), ended)
+    }
+
+    /// The state, unless the call has ended.
+    fn working(&self) -> Result<MutexGuard<'_, State>> {
+        let state = self.state();
+        if state.has_ended {
+            return Err(WorkError::Ended);
+        }
+        Ok(state)
+    }
+
+    /// Opens a file, and its size.
+    fn open_file(&self, name: &str) -> Result<(File, u64)> {
+        let state = self.working()?;
+        let opened = if state.new.iter().any(|new| new == name) {
+            let stage = state.stage.as_ref().map_or(self.path.as_path(), Stage::path);
+            open_regular(&stage.join(NEW).join(name))
+        } else {
+            let present = &downloaded(&state, name)?.present;
+            open_regular_at(&self.root, present)
+        };
+        Ok(opened.map_err(FileError::at("open", self.path.join(name)))?)
+    }
+
+    /// Whether a name is one that a file may have, and that none has.
+    fn check_free(&self, state: &State, name: &str) -> Result<()> {
+        if !is_plain(name) {
+            return Err(WorkError::Name(name.to_owned()));
+        }
+        let key = fold(name);
+        let known = state.files.iter().flat_map(|file| [&file.name, &file.present]);
+        let is_known = known.chain(&state.new).any(|taken| fold(taken) == key);
+        let is_there = statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        if is_known || (is_there && !self.intended.contains(&self.path.join(name))) {
+            return Err(WorkError::Taken(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The directory of new files, made when the first one is.
+    fn new_files(&self, state: &mut State) -> Result<PathBuf> {
+        if let Some(stage) = &state.stage {
+            return Ok(stage.path().join(NEW));
+        }
+        let stage = Stage::make(&self.path, &FileName::sanitise(NEW), &self.run)?;
+        let new = stage.path().join(NEW);
+        fs::create_dir(&new).map_err(FileError::at("make", &new))?;
+        state.stage = Some(stage);
+        Ok(new)
+    }
+
+    fn begin_unpack(&self, name: &str) -> Result<Begun> {
+        let mut state = self.working()?;
+        let present = downloaded(&state, name)?.present.clone();
+        if let Some(archive) = state.unpacked.iter().find(|archive| archive.present == present) {
+            return Ok(Begun::Done(archive.name().to_owned()));
+        }
+        if !is_archive(&present) {
+            return Err(WorkError::NotArchive(name.to_owned()));
+        }
+        if state.unpacks >= MAX_UNPACKS {
+            return Err(WorkError::Unpacks);
+        }
+        state.unpacks += 1;
+        let all: Vec<_> = state.files.iter().map(|file| file.present.clone()).collect();
+        let volumes = volumes(&present, &all)?;
+        Ok(Begun::Wanted { present, volumes })
+    }
+
+    /// The directory that an interrupted run has unpacked an archive to.
+    async fn recovered(&self, present: &str) -> Result<Option<String>> {
+        for run in &self.interrupted {
+            let (run, directory) = (run.part(present)?, self.path.clone());
+            let recovering = tokio::task::spawn_blocking(move || recover(&directory, &run));
+            let placed = recovering.await.expect("recovering does not panic")?;
+            if let Some(placed) = placed {
+                return Ok(Some(placed.name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a downloaded file gets: its new name, or one like it if that was taken meanwhile.
+    fn target(&self, file: &Downloaded) -> PathBuf {
+        if file.name == file.present {
+            self.path.join(&file.name)
+        } else {
+            free_path(&self.path, Path::new(&file.name))
+        }
+    }
+
+    /// Where a new file gets, in the same way. One of the same name that an interrupted commit has put there is it.
+    fn place_of_new(&self, name: &str) -> PathBuf {
+        let wanted = self.path.join(name);
+        if self.intended.contains(&wanted) {
+            return wanted;
+        }
+        free_path(&self.path, Path::new(name))
+    }
+
+    /// Where a file gets by the saved targets.
+    fn moved(&self, files: &[Downloaded], file: &Downloaded, targets: &[PathBuf]) -> PathBuf {
+        let index = files.iter().position(|other| other.present == file.present);
+        let target = index
+            .and_then(|index| targets.get(index))
+            .filter(|_| self.directory.is_none());
+        match target {
+            Some(target) => target.clone(),
+            None => self.target(file),
+        }
+    }
+
+    /// Moves new files to the targets that follow those of the job.
+    fn place_new(&self, stage: Option<&Stage>, names: &[String], targets: &[PathBuf]) -> Result<Vec<PathBuf>> {
+        let Some(stage) = stage else {
+            return Ok(Vec::new());
+        };
+        let places = &targets[targets.len().saturating_sub(names.len())..];
+        for (name, to) in names.iter().zip(places) {
+            let from = stage.path().join(NEW).join(name);
+            match rename_new(&from, to) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.intended.contains(to) => {}
+                moved => moved.map_err(FileError::at("rename", &from))?,
+            }
+        }
+        Ok(places.to_vec())
+    }
+}
+
+fn downloaded<'a>(state: &'a State, name: &str) -> Result<&'a Downloaded> {
+    if state.new.iter().any(|new| new == name) {
+        return Err(WorkError::New(name.to_owned()));
+    }
+    let file = state.files.iter().find(|file| file.name == name);
+    file.ok_or_else(|| WorkError::Unknown(name.to_owned()))
+}
+
+/// Whether a name is one component that is safe everywhere, not hidden, and not that of a part file.
+fn is_plain(name: &str) -> bool {
+    FileName::sanitise_or_none(name).is_some_and(|plain| plain.as_str() == name)
+}
+
+/// The name of a file of the job.
+fn plain_name(file: &Path) -> Result<String> {
+    if !fs::symlink_metadata(file).is_ok_and(|found| found.is_file()) {
+        return Err(WorkError::NotFile(file.to_owned()));
+    }
+    let name = file.file_name().and_then(|name| name.to_str());
+    let name = name.filter(|name| is_plain(name));
+    name.map(ToOwned::to_owned)
+        .ok_or_else(|| WorkError::Unsafe(file.to_owned()))
+}
+
+/// The names of the regular files directly in a directory, sorted, without those that plugins are not given.
+fn listed(directory: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(directory).map_err(FileError::at("read", directory))?;
+    let files = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<_> = names.filter(|name| is_plain(name)).take(MAX_NAMES + 1).collect();
+    if names.len() > MAX_NAMES {
+        return Err(WorkError::TooManyFiles(directory.to_owned()));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Opens a regular file in a directory, not through a link, and its size.
+fn open_regular_at(directory: &OwnedFd, name: &str) -> io::Result<(File, u64)> {
+    // Without blocking, should it be a pipe by now.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(directory, name, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    Ok((file, metadata.len()))
+}
