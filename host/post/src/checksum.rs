@@ -7,13 +7,14 @@ use std::{
 };
 
 use private_files::FileError;
+use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use transfer::{
     FileName,
     checksum::{Algorithm, Checksum},
 };
 
-use crate::rename_new::rename_new;
+use crate::dir::rename_new;
 
 /// The most alternatives of a name that are tried.
 const MAX_NUMBER: u32 = 99;
@@ -100,7 +101,7 @@ fn place(staged: &Path, target: &Path, content: &str) -> Result<bool, FileError>
     let mut file = file.map_err(FileError::at("make", staged))?;
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     written.map_err(FileError::at("write", staged))?;
-    match rename_new(staged, target) {
+    match rename_new(CWD, staged, CWD, target) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             private_files::remove(staged)?;

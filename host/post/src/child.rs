@@ -2,7 +2,6 @@
 //! only, and reports on its standard output. It ends when the service closes that input, also by its own end.
 
 use std::{
-    fs::File,
     io::{self, BufRead as _, Read as _, Write as _},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
@@ -11,12 +10,13 @@ use std::{
 };
 
 use confined::{Limits, REFUSED};
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::fs::{Mode, mkdirat};
 use transfer::Secret;
 
 use crate::{
     archive::{self, Outcome, Unpacked},
     codec::MAX_DICTIONARY_BYTES,
+    dir::{Dir, Original},
     refusal::{Reason, Refusal, Result},
     tree::{Counts, MAX_RATIO, Report},
     volumes::Volumes,
@@ -92,12 +92,11 @@ fn unpack(job: &Job) -> Result<Line> {
     };
     limits.apply().map_err(|error| internal(&error))?;
     // Whoever sweeps the directory sees by it that it is in use, even if the service was killed.
-    let lock = File::open(LOCK).map_err(|error| internal(&error))?;
+    let stage = Dir::open_itself(Path::new(".")).map_err(|error| internal(&error.source))?;
+    let lock = stage.open_regular(LOCK).map_err(|error| internal(&error))?;
     lock.lock_shared().map_err(|error| internal(&error))?;
     let passwords: Vec<_> = job.passwords.iter().map(Secret::new).collect();
-    let (payload, unpacked) = try_passwords(&volumes, &passwords, job.max_bytes, Path::new("."), || {
-        reporter(volumes.clone())
-    })?;
+    let (payload, unpacked) = try_passwords(&volumes, &passwords, job.max_bytes, &stage, || reporter(volumes.clone()))?;
     Ok(line(payload, unpacked))
 }
 
@@ -109,9 +108,12 @@ pub fn unpack_in_process(
     max_bytes: u64,
     into: &Path,
 ) -> std::result::Result<String, Refusal> {
+    let into = Dir::open(into).map_err(|error| internal(&error.source))?;
     let silent = || -> Report { Box::new(|_, _| Ok(())) };
-    let volumes = Volumes::open(volumes)?;
-    let (payload, _) = try_passwords(&volumes, passwords, max_bytes, into, silent)?;
+    let originals = volumes.iter().map(|path| Original::at(path.clone()));
+    let originals = originals.collect::<io::Result<Vec<_>>>();
+    let volumes = Volumes::open(&originals.map_err(|error| Reason::read(&error).of_archive())?)?;
+    let (payload, _) = try_passwords(&volumes, passwords, max_bytes, &into, silent)?;
     Ok(payload)
 }
 
@@ -120,20 +122,19 @@ fn try_passwords(
     volumes: &Volumes,
     passwords: &[Secret],
     max_bytes: u64,
-    into: &Path,
+    into: &Dir,
     report: impl Fn() -> Report,
 ) -> Result<(String, Unpacked)> {
     let tries = std::iter::once(None).chain(passwords.iter().map(Some));
     let mut refusal = None;
     for (index, password) in tries.enumerate() {
         let payload = format!("payload-{index}");
-        let path = into.join(&payload);
-        let root = make(&path).map_err(|error| internal(&error))?;
+        let root = make(into, &payload).map_err(|error| internal(&error))?;
         match archive::unpack(volumes, password, root, max_bytes, report())? {
             Outcome::Unpacked(unpacked) => return Ok((payload, unpacked)),
             Outcome::Password(reason) => refusal = Some(reason),
         }
-        std::fs::remove_dir_all(&path).map_err(|error| internal(&error))?;
+        into.remove(&payload).map_err(|error| internal(&error.source))?;
     }
     let mut refusal = refusal.expect("the attempt without a password came first");
     if !passwords.is_empty() {
@@ -151,11 +152,11 @@ fn line(payload: String, unpacked: Unpacked) -> Line {
     }
 }
 
-/// Makes a directory and opens it.
-fn make(path: &Path) -> io::Result<OwnedFd> {
-    mkdirat(CWD, path, Mode::from_raw_mode(0o755))?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(CWD, path, flags, Mode::empty())?)
+/// Makes a directory, which others may read when it is in its place, and opens it.
+fn make(into: &Dir, name: &str) -> io::Result<OwnedFd> {
+    mkdirat(into, name, Mode::from_raw_mode(0o755))?;
+    let made = into.enter(name).map_err(|error| error.source)?;
+    Ok(made.into())
 }
 
 fn reporter(volumes: Volumes) -> Report {

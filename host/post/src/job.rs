@@ -21,6 +21,7 @@ use transfer::Secret;
 
 use crate::{
     checksum::Digest,
+    dir::Original,
     rename::{Known, RenameTemplate},
     stage::RunId,
     volumes::is_archive,
@@ -200,7 +201,7 @@ pub struct Outcome {
     /// What the next step works on.
     pub files: Vec<PathBuf>,
     /// The files of archives that were unpacked.
-    pub originals: Vec<PathBuf>,
+    pub originals: Vec<Original>,
 }
 
 /// A run of a step by a [`Tool`].
@@ -240,8 +241,9 @@ pub enum Phase {
     Running,
     /// The originals of an unpacked archive are being removed.
     Removing {
-        /// The files.
-        originals: Vec<PathBuf>,
+        /// The files; none in a job of an older version, whose archive is kept.
+        #[serde(default)]
+        files: Vec<Original>,
     },
     /// All steps were done.
     Done,
@@ -283,6 +285,9 @@ pub struct Record {
     /// Where the running step moves its files: for each file that it began with, in their order.
     #[serde(default)]
     pub intended: Vec<PathBuf>,
+    /// Files of unpacked archives that were to be removed and are kept.
+    #[serde(default)]
+    pub kept: Vec<PathBuf>,
 }
 
 /// A job as it is shown.
@@ -320,12 +325,12 @@ pub enum Input {
         files: Vec<PathBuf>,
         /// The files of an archive that was unpacked. They are removed if the step is one that says so, or a plugin's, which
         /// names only those that shall be.
-        originals: Vec<PathBuf>,
+        originals: Vec<Original>,
     },
     /// A run ended without a result. After [`Effect::Stop`], this or [`Input::Finished`] comes.
     Failed(JobId, Run, String),
-    /// The originals are removed.
-    Removed(JobId, Run),
+    /// The originals are removed, but these, in whose places are other files, or which cannot be removed.
+    Removed(JobId, Run, Vec<PathBuf>),
     /// By the user.
     Cancel(JobId),
     /// Begins the failed or cancelled step of a job again.
@@ -348,7 +353,7 @@ pub enum Effect {
     /// End a run.
     Stop(JobId, Run),
     /// Remove the files of an archive.
-    RemoveOriginals(JobId, Run, Vec<PathBuf>),
+    RemoveOriginals(JobId, Run, Vec<Original>),
     /// Show the job as it is now.
     Publish(JobId),
 }
@@ -436,8 +441,8 @@ impl State {
             };
             match &job.record.phase {
                 Phase::Running => job.record.phase = Phase::Waiting,
-                Phase::Removing { originals } => {
-                    let effect = Effect::RemoveOriginals(job.record.id, job.record.run, originals.clone());
+                Phase::Removing { files } => {
+                    let effect = Effect::RemoveOriginals(job.record.id, job.record.run, files.clone());
                     effects.push(effect);
                 }
                 _ => {}
@@ -482,9 +487,11 @@ impl State {
                     job.enter(phase, effects);
                 }
             }
-            Input::Removed(id, run) => {
+            Input::Removed(id, run, kept) => {
                 let job = self.jobs.get_mut(&id).filter(|job| job.record.run == run);
                 if let Some(job) = job.filter(|job| matches!(job.record.phase, Phase::Removing { .. })) {
+                    job.record.kept.extend(kept);
+                    job.record.kept.truncate(MAX_FILES);
                     job.advance(effects);
                 }
             }
@@ -553,6 +560,7 @@ impl State {
             first: None,
             phase: Phase::Waiting,
             intended: Vec::new(),
+            kept: Vec::new(),
         };
         effects.push(Effect::Save(record.clone()));
         effects.push(Effect::Publish(id));
@@ -571,7 +579,7 @@ impl State {
         id: JobId,
         run: Run,
         files: Vec<PathBuf>,
-        originals: Vec<PathBuf>,
+        originals: Vec<Original>,
         effects: &mut Vec<Effect>,
     ) {
         let Some(job) = self.running(id, run) else {
@@ -588,7 +596,7 @@ impl State {
             let removing = originals.clone();
             // What the run left is not needed any more once this is saved.
             job.record.first = None;
-            job.enter(Phase::Removing { originals }, effects);
+            job.enter(Phase::Removing { files: originals }, effects);
             effects.push(Effect::RemoveOriginals(id, run, removing));
         } else {
             job.advance(effects);

@@ -17,7 +17,7 @@
 //! - `unpack`: the service's side of unpacking
 //! - `child`: the process that unpacks
 //! - `stage`: the hidden directory
-//! - `rename_new`: renaming without replacing
+//! - `dir`: open directories, renaming without replacing, and files that are recognised
 //! - `archive`: the formats
 //! - `wire`: what service and process say to each other
 //! - `tree`: the directory that is written to
@@ -29,11 +29,11 @@ mod archive;
 pub mod checksum;
 mod child;
 mod codec;
+mod dir;
 pub mod job;
 mod names;
 mod refusal;
 pub mod rename;
-mod rename_new;
 mod runner;
 mod stage;
 mod text;
@@ -44,10 +44,11 @@ mod wire;
 mod workspace;
 
 pub use child::{unpack_child_main, unpack_in_process};
+pub use dir::Original;
 pub use job::{Events, Outcome};
 pub use refusal::{Reason, Refusal};
 pub use runner::Runner;
-pub use stage::{InvalidRun, Placed, RunId, recover, sweep};
-pub use unpack::{MAX_PASSWORDS, Progress, RESERVE_BYTES, Request, UnpackError, Unpacked, remove_originals, unpack};
+pub use stage::{InvalidRun, Placed, RunId, Unpacked, recover, sweep};
+pub use unpack::{MAX_PASSWORDS, Progress, RESERVE_BYTES, Request, UnpackError, remove_originals, unpack};
 pub use volumes::{directory_name, is_archive, volume_set, volumes};
-pub use workspace::{WorkError, Workspace};
+pub use workspace::{Scratch, WorkError, Workspace};

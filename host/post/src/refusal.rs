@@ -76,6 +76,8 @@ pub enum Reason {
     Method { method: String },
     #[error("needs more than {} of memory to unpack", ByteCount(*limit))]
     Memory { limit: u64 },
+    #[error("goes on after its end, where only zeros may be")]
+    AfterEnd,
     #[error("is damaged: {what}")]
     Damaged { what: String },
     #[error("does not have the checksum that the archive says")]
@@ -86,6 +88,8 @@ pub enum Reason {
     MissingVolume { name: String },
     #[error("has more than {limit} volumes")]
     Volumes { limit: usize },
+    #[error("was replaced or written to while it was unpacked")]
+    Replaced,
     #[error("cannot be read: {message}")]
     Read { message: String },
     #[error("cannot be written: {message}")]

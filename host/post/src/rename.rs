@@ -6,10 +6,11 @@ use std::{
 };
 
 use private_files::FileError;
+use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use transfer::{FileName, Template};
 
-use crate::rename_new::rename_new;
+use crate::dir::rename_new;
 
 /// What a template may name.
 const FIELDS: &[(&str, Field)] = &[
@@ -122,7 +123,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
     }
     let directory = to.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory).map_err(FileError::at("make", directory))?;
-    rename_new(from, to).map_err(FileError::at("rename", from))?;
+    rename_new(CWD, from, CWD, to).map_err(FileError::at("rename", from))?;
     private_files::sync_directory(directory)?;
     from.parent().map_or(Ok(()), private_files::sync_directory)
 }

@@ -13,8 +13,8 @@ use crate::{
     checksum::{self, Digest},
     job::{Events, JobId, Outcome, Passwords, Run, Start, Step, Tool, ToolRun},
     rename::{Known, RenameTemplate, free_path, rename},
-    stage::{Placed, RunId, recover},
-    unpack::{Progress, Request, Unpacked, unpack},
+    stage::{RunId, Unpacked, recover},
+    unpack::{Progress, Request, unpack},
     volumes::is_archive,
 };
 
@@ -82,11 +82,8 @@ impl Runner {
         let destination = into.or(archive.parent()).unwrap_or(Path::new(".")).to_owned();
         let made = destination.clone();
         blocking(move || std::fs::create_dir_all(&made).map_err(FileError::at("make", &made))).await?;
-        if let Some(placed) = self.recovered(start, &destination).await? {
-            return Ok(Outcome {
-                files: vec![destination.join(placed.name)],
-                originals: crate::unpack::find_volumes(archive, None).unwrap_or_default(),
-            });
+        if let Some(unpacked) = self.recovered(start, &destination).await? {
+            return Ok(outcome(&destination, unpacked));
         }
         let unpacker = self.unpacker.as_ref().ok_or("this program cannot unpack archives")?;
         let request = Request {
@@ -95,25 +92,21 @@ impl Runner {
             run: self.run_id(start.id, start.run).map_err(|error| error.to_string())?,
             passwords: passwords.0.clone(),
             max_bytes: self.max_bytes,
-            among: None,
         };
         let progress = |progress: Progress| events.progress(progress.thousandths);
         let unpacked = unpack(unpacker, request, progress, cancelled).await;
-        let Unpacked { placed, originals } = unpacked.map_err(|error| described(&error))?;
-        Ok(Outcome {
-            files: vec![destination.join(placed.name)],
-            originals,
-        })
+        let unpacked = unpacked.map_err(|error| described(&error))?;
+        Ok(outcome(&destination, unpacked))
     }
 
     /// What an interrupted run completed.
-    async fn recovered(&self, start: &Start, destination: &Path) -> Result<Option<Placed>, String> {
+    async fn recovered(&self, start: &Start, destination: &Path) -> Result<Option<Unpacked>, String> {
         for run in &start.interrupted {
             let run = self.run_id(start.id, *run).map_err(|error| error.to_string())?;
             let directory = destination.to_owned();
-            let placed = blocking(move || recover(&directory, &run)).await?;
-            if placed.is_some() {
-                return Ok(placed);
+            let unpacked = blocking(move || recover(&directory, &run)).await?;
+            if unpacked.is_some() {
+                return Ok(unpacked);
             }
         }
         Ok(None)
@@ -157,6 +150,13 @@ impl Runner {
             intended: &start.intended,
         };
         self.tool.run(run, events).await
+    }
+}
+
+fn outcome(destination: &Path, unpacked: Unpacked) -> Outcome {
+    Outcome {
+        files: vec![destination.join(unpacked.placed.name)],
+        originals: unpacked.originals,
     }
 }
 

@@ -1,22 +1,30 @@
 //! The hidden directory that an archive is unpacked to, beside its destination, and how its content appears: at once, by
 //! one rename. A directory that a crash left is completed, or found and removed.
+//!
+//! Only its owner may write to it, and it is used through the descriptor it was opened with: who renames it, or puts
+//! something else in its place, changes nothing of what is written and removed.
 
 use std::{
     ffi::OsStr,
-    fs::{self, File, TryLockError},
-    io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
-    path::{Path, PathBuf},
+    fs::{File, TryLockError},
+    io::{self, Read as _},
+    path::{Component, Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use private_files::FileError;
-use rustix::process::geteuid;
+use rustix::{
+    fs::{FileType, OFlags, Stat, fstat},
+    process::geteuid,
+};
 use serde::{Deserialize, Serialize};
 use transfer::FileName;
 
-use crate::{rename_new::rename_new, wire::LOCK};
+use crate::{
+    dir::{Dir, Original},
+    wire::LOCK,
+};
 
 /// What stands in the directory's name before the run.
 const SUFFIX: &str = ".svcunpack-";
@@ -24,8 +32,17 @@ const SUFFIX: &str = ".svcunpack-";
 /// The file by which such a directory is known to be ours.
 const MARKER: &str = "svcunpack.json";
 
+/// The marker before it takes the place of the last one.
+const NEW_MARKER: &str = "svcunpack.json.new";
+
+/// The longest marker: the paths of all volumes of an archive.
+const MAX_MARKER_BYTES: u64 = 8 << 20;
+
 /// What a marker begins with.
 const FORMAT: &str = "svcunpack 1";
+
+/// What the mode of a stage does not have.
+const OTHERS_WRITE: rustix::fs::RawMode = 0o022;
 
 /// How often, and after which pauses, it is checked whether a killed unpacker has ended: two seconds in all.
 const ENDING_CHECKS: u32 = 100;
@@ -70,6 +87,15 @@ impl RunId {
     }
 }
 
+/// What was unpacked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpacked {
+    /// What appeared.
+    pub placed: Placed,
+    /// The files of the archive, which are kept: see [`remove_originals`](crate::remove_originals).
+    pub originals: Vec<Original>,
+}
+
 /// What appeared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -97,13 +123,17 @@ struct Complete {
     /// What is renamed, relative to the directory.
     payload: PathBuf,
     placed: Placed,
+    /// The files of the archive, as they were read.
+    #[serde(default)]
+    originals: Vec<Original>,
 }
 
 /// A stage of this process. It stays on the disk until [`remove`](Self::remove) or [`place`](Self::place).
 #[derive(Debug)]
 pub(crate) struct Stage {
-    destination: PathBuf,
-    path: PathBuf,
+    destination: Dir,
+    name: String,
+    dir: Dir,
     run: RunId,
     /// Shared with the unpacker, so that neither end of one lets others remove the directory.
     lock: File,
@@ -111,15 +141,21 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Makes the directory for `run` in `destination`.
-    pub(crate) fn make(destination: &Path, name: &FileName, run: &RunId) -> Result<Self, FileError> {
-        let path = destination.join(format!(".{name}{SUFFIX}{}", run.0));
+    pub(crate) fn make(destination: &Dir, name: &FileName, run: &RunId) -> Result<Self, FileError> {
+        let destination = destination.again()?;
+        let name = format!(".{name}{SUFFIX}{}", run.0);
         let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(FileError::at("make", &path))?;
-        let lock = locked(&path).map_err(FileError::at("lock", &path))?;
+        let dir = destination.make(&name)?;
+        let lock = locked(&dir, OFlags::EXCL)?;
+        let owner = fstat(&lock).map_err(|error| dir.error("read", LOCK, error))?.st_uid;
+        if dir.metadata()?.st_uid != owner {
+            // Somebody else's, in the place of the one that was made.
+            return Err(destination.error("make", &name, io::ErrorKind::PermissionDenied));
+        }
         let stage = Self {
-            destination: destination.to_owned(),
-            path,
+            destination,
+            name,
+            dir,
             run: run.clone(),
             lock,
         };
@@ -128,42 +164,64 @@ impl Stage {
     }
 
     /// The directory.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.dir
     }
 
-    /// Lets `payload`, a path in the stage whose content is complete and synced, appear as `wanted` or its next free
+    /// Lets `payload`, a directory below the stage whose content is complete and synced, appear as `wanted` or its next free
     /// number. What is left of the stage says so until it is swept: the caller first saves that the result is there.
     pub(crate) fn place(
-        self,
+        &self,
         payload: &Path,
         wanted: &FileName,
         (files, bytes): (u64, u64),
+        originals: &[Original],
     ) -> Result<Placed, FileError> {
-        let from = self.path.join(payload);
+        let (from, payload_name) = self.payload(payload)?;
         for name in wanted.directories() {
-            let to = self.destination.join(name.as_str());
-            if fs::symlink_metadata(&to).is_ok() {
+            let name = name.as_str();
+            if self.destination.find(name).is_some() {
                 continue;
             }
-            let name = name.as_str().to_owned();
-            let placed = Placed { name, files, bytes };
+            let placed = Placed {
+                name: name.to_owned(),
+                files,
+                bytes,
+            };
             self.mark(Some(Complete {
                 payload: payload.to_owned(),
                 placed: placed.clone(),
+                originals: originals.to_vec(),
             }))?;
-            match rename_new(&from, &to) {
+            match from.rename(payload_name, &self.destination, name) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(FileError::at("rename", &from)(error)),
+                Err(error) => return Err(from.error("rename", payload_name, error)),
                 Ok(()) => {
-                    private_files::sync_directory(&self.destination)?;
+                    self.destination.sync()?;
                     return Ok(placed);
                 }
             }
         }
-        Err(FileError::at("place", &self.destination)(
-            io::ErrorKind::AlreadyExists.into(),
-        ))
+        Err(self
+            .destination
+            .error("place", wanted.as_str(), io::ErrorKind::AlreadyExists))
+    }
+
+    /// Takes back what [`place`](Self::place) let appear.
+    pub(crate) fn take_back(&self, payload: &Path, placed: &Placed) -> Result<(), FileError> {
+        let (into, payload_name) = self.payload(payload)?;
+        let taken = self.destination.rename(&placed.name, &into, payload_name);
+        taken.map_err(|error| self.destination.error("rename", &placed.name, error))?;
+        self.mark(None)
+    }
+
+    /// The directory that the payload is in, and its name there.
+    fn payload<'a>(&self, payload: &'a Path) -> Result<(Dir, &'a OsStr), FileError> {
+        let Some(Component::Normal(name)) = payload.components().next_back() else {
+            return Err(self.dir.error("open", payload, io::ErrorKind::InvalidInput));
+        };
+        let parent = payload.parent().unwrap_or(Path::new(""));
+        Ok((self.dir.enter_all(parent)?, name))
     }
 
     /// Removes the directory and everything in it.
@@ -179,7 +237,7 @@ impl Stage {
             }
             std::thread::sleep(ENDING_PAUSE);
         }
-        remove(&self.path)
+        remove(&self.destination, &self.name, &self.dir)
     }
 
     fn mark(&self, complete: Option<Complete>) -> Result<(), FileError> {
@@ -189,124 +247,145 @@ impl Stage {
             complete,
         };
         let text = serde_json::to_vec(&marker).expect("a marker has only texts and numbers");
-        private_files::replace(&self.path.join(MARKER), &text)
+        self.dir.remove(NEW_MARKER)?;
+        self.dir.write_new(NEW_MARKER, 0o600, &text)?;
+        self.dir.replace(NEW_MARKER, MARKER)?;
+        self.dir.sync()
     }
 }
 
 /// Continues an attempt that a crash interrupted: if everything was unpacked and verified, it is placed now if it was
 /// not yet; asked again, it says the same until the stage is swept. `None` means that it has to be repeated, with another
 /// run.
-pub fn recover(destination: &Path, run: &RunId) -> Result<Option<Placed>, FileError> {
-    let Some(path) = stages(destination)?.into_iter().find(|path| is_of(path, run)) else {
+pub fn recover(destination: &Path, run: &RunId) -> Result<Option<Unpacked>, FileError> {
+    opened(destination)?.map_or(Ok(None), |destination| recover_in(destination, run))
+}
+
+/// As [`recover`], in an open directory.
+pub(crate) fn recover_in(destination: Dir, run: &RunId) -> Result<Option<Unpacked>, FileError> {
+    let mut stages = stages(&destination)?.into_iter();
+    let Some((name, dir)) = stages.find(|(name, _)| is_of(name, run)) else {
         return Ok(None);
     };
-    let complete = read_marker(&path)?
+    let complete = read_marker(&dir)?
         .filter(|marker| marker.run == *run)
         .and_then(|marker| marker.complete);
-    let Some(Complete { payload, placed }) = complete else {
+    let Some(complete) = complete else {
         return Ok(None);
     };
     let stage = Stage {
-        destination: destination.to_owned(),
-        lock: locked(&path).map_err(FileError::at("lock", &path))?,
+        lock: locked(&dir, OFlags::empty())?,
         run: run.clone(),
-        path,
+        destination,
+        name,
+        dir,
     };
-    if fs::symlink_metadata(stage.path.join(&payload)).is_ok() {
+    let Complete {
+        payload,
+        mut placed,
+        originals,
+    } = complete;
+    let (parent, payload_name) = stage.payload(&payload)?;
+    if parent.find(payload_name).is_some() {
         let wanted = FileName::sanitise(&placed.name);
-        return stage.place(&payload, &wanted, (placed.files, placed.bytes)).map(Some);
+        placed = stage.place(&payload, &wanted, (placed.files, placed.bytes), &originals)?;
+    } else if !stage.destination.find(&placed.name).is_some_and(|found| is_directory(&found)) {
+        return Ok(None);
     }
-    let is_there = fs::symlink_metadata(destination.join(&placed.name)).is_ok_and(|metadata| metadata.is_dir());
-    Ok(is_there.then_some(placed))
+    Ok(Some(Unpacked { placed, originals }))
 }
 
 /// Removes the stages in `directory` that a crash left, and returns how many. Those that a process still uses stay; so
 /// does everything that has no marker of ours, and those of runs, or parts of them, that are still to be
 /// [recovered](recover).
 pub fn sweep(directory: &Path, keep: &[RunId]) -> Result<usize, FileError> {
+    let Some(directory) = opened(directory)? else {
+        return Ok(0);
+    };
     let mut removed = 0;
-    let is_kept = |path: &PathBuf| keep.iter().any(|run| is_of(path, run) || is_part_of(path, run));
-    for path in stages(directory)? {
+    let is_kept = |name: &str| keep.iter().any(|run| is_of(name, run) || is_part_of(name, run));
+    for (name, dir) in stages(&directory)? {
         let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_kept(&path) && !is_in_use(&path) && is_ours(&path)? {
-            remove(&path)?;
+        if !is_kept(&name) && !is_in_use(&dir) && is_ours(&dir)? {
+            remove(&directory, &name, &dir)?;
             removed += 1;
         }
     }
     Ok(removed)
 }
 
-fn remove(path: &Path) -> Result<(), FileError> {
-    // The marker is removed last, so that what is left after a crash is still known to be ours.
-    let entries = fs::read_dir(path).map_err(FileError::at("read", path))?;
-    for entry in entries {
-        let entry = entry.map_err(FileError::at("read", path))?.path();
-        let is_directory = fs::symlink_metadata(&entry).is_ok_and(|metadata| metadata.is_dir());
-        let result = match name_of(&entry) {
-            Some(MARKER) => Ok(()),
-            _ if is_directory => fs::remove_dir_all(&entry),
-            _ => fs::remove_file(&entry),
-        };
-        result.map_err(FileError::at("remove", &entry))?;
+/// The directory, unless it is gone.
+fn opened(directory: &Path) -> Result<Option<Dir>, FileError> {
+    match Dir::open(directory) {
+        Err(error) if matches!(error.source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        opened => opened.map(Some),
     }
-    private_files::remove(&path.join(MARKER))?;
-    fs::remove_dir(path).map_err(FileError::at("remove", path))
 }
 
-/// Directories of this user whose names are those of stages.
-fn stages(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        entries => entries.map_err(FileError::at("read", directory))?,
-    };
-    let is_stage = |path: &PathBuf| {
-        let is_named = name_of(path).is_some_and(|name| name.starts_with('.') && name.contains(SUFFIX));
+/// Removes what is in a stage, and the stage, if it still has its name.
+fn remove(destination: &Dir, name: &str, dir: &Dir) -> Result<(), FileError> {
+    // The marker is removed last, so that what is left after a crash is still known to be ours.
+    let names = dir.names()?;
+    let mut others = names.iter().filter(|name| *name != OsStr::new(MARKER));
+    others.try_for_each(|name| dir.remove(name))?;
+    dir.remove(MARKER)?;
+    destination.remove_empty(name)
+}
+
+/// Directories whose names are those of stages, and that only this user writes to.
+fn stages(directory: &Dir) -> Result<Vec<(String, Dir)>, FileError> {
+    let names = directory.names()?.into_iter().filter_map(|name| name.into_string().ok());
+    let named = names.filter(|name| name.starts_with('.') && name.contains(SUFFIX));
+    // What cannot be opened is a link, or of somebody else.
+    let opened = named.filter_map(|name| directory.enter(&name).ok().map(|dir| (name, dir)));
+    let private = opened.filter(|(_, dir)| {
         let owner = geteuid().as_raw();
-        is_named && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == owner)
-    };
-    Ok(entries.flatten().map(|entry| entry.path()).filter(is_stage).collect())
+        dir.metadata()
+            .is_ok_and(|found| found.st_uid == owner && found.st_mode & OTHERS_WRITE == 0)
+    });
+    Ok(private.collect())
+}
+
+fn is_directory(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode).is_dir()
 }
 
 /// Whether a stage is that of `run`.
-fn is_of(path: &Path, run: &RunId) -> bool {
-    let ending = format!("{SUFFIX}{}", run.0);
-    name_of(path).is_some_and(|name| name.ends_with(&ending))
+fn is_of(name: &str, run: &RunId) -> bool {
+    name.ends_with(&format!("{SUFFIX}{}", run.0))
 }
 
 /// Whether a stage is that of a part of `run`.
-fn is_part_of(path: &Path, run: &RunId) -> bool {
-    let id = name_of(path).and_then(|name| name.rsplit_once(SUFFIX));
+fn is_part_of(name: &str, run: &RunId) -> bool {
+    let id = name.rsplit_once(SUFFIX);
     let rest = id.and_then(|(_, id)| id.strip_prefix(run.0.as_str()));
     rest.is_some_and(|rest| rest.starts_with('-'))
 }
 
-fn name_of(path: &Path) -> Option<&str> {
-    path.file_name().and_then(OsStr::to_str)
-}
-
 /// Whether a stage carries our marker. A crash right after it was made leaves one that is empty but for the lock.
-fn is_ours(path: &Path) -> Result<bool, FileError> {
-    if read_marker(path)?.is_some() {
+fn is_ours(dir: &Dir) -> Result<bool, FileError> {
+    if read_marker(dir)?.is_some() {
         return Ok(true);
     }
-    let mut entries = fs::read_dir(path).map_err(FileError::at("read", path))?.flatten();
-    let unmarked = format!("{MARKER}.new");
-    Ok(entries.all(|entry| {
-        let name = entry.file_name();
-        name == OsStr::new(LOCK) || name == OsStr::new(&unmarked)
-    }))
+    let names = dir.names()?;
+    Ok(names.iter().all(|name| name == LOCK || name == NEW_MARKER))
 }
 
-fn read_marker(path: &Path) -> Result<Option<Marker>, FileError> {
-    let text = private_files::read(&path.join(MARKER))?;
-    let marker = text.and_then(|text| serde_json::from_slice::<Marker>(&text).ok());
+fn read_marker(dir: &Dir) -> Result<Option<Marker>, FileError> {
+    let mut text = Vec::new();
+    let read = dir
+        .open_regular(MARKER)
+        .and_then(|file| file.take(MAX_MARKER_BYTES).read_to_end(&mut text));
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| dir.error("read", MARKER, error))?,
+    };
+    let marker = serde_json::from_slice::<Marker>(&text).ok();
     Ok(marker.filter(|marker| marker.format == FORMAT))
 }
 
-fn is_in_use(path: &Path) -> bool {
-    match File::open(path.join(LOCK)).map(|lock| lock.try_lock()) {
+fn is_in_use(dir: &Dir) -> bool {
+    match dir.open_regular(LOCK).map(|lock| lock.try_lock()) {
         Ok(Err(TryLockError::WouldBlock)) => true,
         // Not locked, or never: whoever made it was killed before.
         Ok(_) | Err(_) => false,
@@ -314,14 +393,10 @@ fn is_in_use(path: &Path) -> bool {
 }
 
 /// Holds the shared lock of a stage.
-fn locked(path: &Path) -> io::Result<File> {
-    let path = path.join(LOCK);
-    let lock = private_files::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)?;
-    lock.lock_shared()?;
-    Ok(lock)
+fn locked(dir: &Dir, flags: OFlags) -> Result<File, FileError> {
+    let lock = dir.create(LOCK, flags, 0o600).and_then(|lock| {
+        lock.lock_shared()?;
+        Ok(lock)
+    });
+    lock.map_err(|error| dir.error("lock", LOCK, error))
 }

@@ -17,8 +17,9 @@ use tokio::{
 use transfer::{FileName, Secret, free_bytes};
 
 use crate::{
+    dir::{Dir, Original},
     refusal::{Reason, Refusal},
-    stage::{Placed, RunId, Stage},
+    stage::{Placed, RunId, Stage, Unpacked},
     volumes::{directory_name, volumes},
     wire::{Job, Line, MAX_LINE_BYTES},
 };
@@ -48,8 +49,6 @@ pub struct Request {
     pub passwords: Vec<Secret>,
     /// Bytes that may be unpacked; less if the disk has less.
     pub max_bytes: u64,
-    /// The names that volumes may have; `None`: of all files beside the archive.
-    pub among: Option<Vec<String>>,
 }
 
 /// How far it is.
@@ -65,13 +64,16 @@ pub struct Progress {
     pub is_syncing: bool,
 }
 
-/// What was unpacked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unpacked {
-    /// What appeared.
-    pub placed: Placed,
-    /// The files of the archive, which are kept: see [`remove_originals`].
-    pub originals: Vec<PathBuf>,
+/// An attempt whose files were found.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    /// The files of the archive, in their order.
+    pub(crate) originals: Vec<Original>,
+    /// The directory that the result appears in.
+    pub(crate) destination: Dir,
+    pub(crate) run: RunId,
+    pub(crate) passwords: Vec<Secret>,
+    pub(crate) max_bytes: u64,
 }
 
 /// An archive whose content is unpacked, verified and synced, and not visible yet. Dropping it leaves its stage to the next
@@ -80,7 +82,7 @@ pub struct Unpacked {
 pub(crate) struct Ready {
     stage: Stage,
     content: Content,
-    originals: Vec<PathBuf>,
+    originals: Vec<Original>,
 }
 
 /// What is about to appear.
@@ -99,18 +101,25 @@ impl Ready {
         &self.content.wanted
     }
 
+    /// The files of the archive.
+    pub(crate) fn originals(&self) -> &[Original] {
+        &self.originals
+    }
+
     /// Lets the content appear. Blocks.
-    pub(crate) fn place(self) -> Result<Unpacked, UnpackError> {
+    pub(crate) fn place(&self) -> Result<Placed, FileError> {
         let Content {
             payload,
             wanted,
             files,
             bytes,
-        } = self.content;
-        Ok(Unpacked {
-            placed: self.stage.place(&payload, &wanted, (files, bytes))?,
-            originals: self.originals,
-        })
+        } = &self.content;
+        self.stage.place(payload, wanted, (*files, *bytes), &self.originals)
+    }
+
+    /// Takes back what appeared. Blocks.
+    pub(crate) fn take_back(&self, placed: &Placed) -> Result<(), FileError> {
+        self.stage.take_back(&self.content.payload, placed)
     }
 }
 
@@ -163,20 +172,26 @@ pub async fn unpack(
     progress: impl FnMut(Progress),
     cancelled: impl Future<Output = ()>,
 ) -> Result<Unpacked, UnpackError> {
-    let ready = unpack_hidden(command, request, progress, cancelled).await?;
-    let placed = tokio::task::spawn_blocking(move || ready.place()).await;
-    placed.expect("placing does not panic")
+    let found = tokio::task::spawn_blocking(move || find(request)).await;
+    let attempt = found.expect("finding does not panic")?;
+    let ready = unpack_hidden(command, attempt, progress, cancelled).await?;
+    let placed = tokio::task::spawn_blocking(move || {
+        let placed = ready.place()?;
+        let originals = ready.originals;
+        Ok(Unpacked { placed, originals })
+    });
+    placed.await.expect("placing does not panic")
 }
 
 /// As [`unpack`], up to the moment before the content appears.
 pub(crate) async fn unpack_hidden(
     command: &OwnCommand,
-    request: Request,
+    attempt: Attempt,
     mut progress: impl FnMut(Progress),
     cancelled: impl Future<Output = ()>,
 ) -> Result<Ready, UnpackError> {
-    let archive = request.archive.clone();
-    let prepared = tokio::task::spawn_blocking(move || prepare(&request)).await;
+    let archive = attempt.archive().to_owned();
+    let prepared = tokio::task::spawn_blocking(move || prepare(attempt)).await;
     let (stage, job, name) = prepared.expect("preparing does not panic")?;
     let worked = tokio::select! {
         worked = work(command, &stage, &job, &mut progress) => worked,
@@ -196,28 +211,53 @@ pub(crate) async fn unpack_hidden(
     }
 }
 
-fn prepare(request: &Request) -> Result<(Stage, Job, FileName), UnpackError> {
-    let volumes = find_volumes(&request.archive, request.among.as_deref())?;
-    let name = directory_name(&original_name(&volumes[0]));
-    let stage = Stage::make(&request.destination, &name, &request.run)?;
+impl Attempt {
+    /// The first file of the archive.
+    fn archive(&self) -> &Path {
+        self.originals.first().map_or(Path::new(""), |original| &original.path)
+    }
+}
+
+/// Finds the files of an archive.
+fn find(request: Request) -> Result<Attempt, UnpackError> {
+    let volumes = find_volumes(&request.archive)?;
+    let originals = volumes.into_iter().map(Original::at);
+    let originals = originals.collect::<io::Result<_>>().map_err(|error| UnpackError::Refused {
+        archive: request.archive.clone(),
+        refusal: Reason::read(&error).of_archive(),
+    })?;
+    Ok(Attempt {
+        originals,
+        destination: Dir::open(&request.destination)?,
+        run: request.run,
+        passwords: request.passwords,
+        max_bytes: request.max_bytes,
+    })
+}
+
+fn prepare(attempt: Attempt) -> Result<(Stage, Job, FileName), UnpackError> {
+    let name = directory_name(&original_name(attempt.archive()));
+    let stage = Stage::make(&attempt.destination, &name, &attempt.run)?;
     let job = Job {
-        volumes,
-        passwords: passwords(&request.passwords),
-        max_bytes: budget(request),
+        passwords: passwords(&attempt.passwords),
+        max_bytes: budget(&attempt),
+        volumes: attempt.originals,
     };
     Ok((stage, job, name))
 }
 
-/// Removes the files of an archive that was unpacked. Those that are gone already are no error, so that it can be
-/// repeated after a crash.
-pub fn remove_originals(originals: &[PathBuf]) -> Result<(), FileError> {
-    for path in originals {
-        private_files::remove(path)?;
+/// Removes the files of an archive that was unpacked, as long as they are those that were read; returns where others took
+/// their places, which are kept. Those that are gone already are no error, so that it can be repeated after a crash.
+pub fn remove_originals(originals: &[Original]) -> Result<Vec<PathBuf>, FileError> {
+    let mut kept = Vec::new();
+    for original in originals {
+        if !original.remove()? {
+            kept.push(original.path.clone());
+        }
     }
-    originals
-        .first()
-        .and_then(|path| path.parent())
-        .map_or(Ok(()), private_files::sync_directory)
+    let directory = originals.first().and_then(|original| original.path.parent());
+    directory.map_or(Ok(()), private_files::sync_directory)?;
+    Ok(kept)
 }
 
 /// What the last line of the unpacker says of an archive, which is `name` unless all of it is in one directory.
@@ -254,15 +294,11 @@ fn content(line: Line, name: FileName, archive: &Path) -> Result<Content, Unpack
     }
 }
 
-/// The paths of all volumes, whose names are `among` these or else any.
-pub(crate) fn find_volumes(archive: &Path, among: Option<&[String]>) -> Result<Vec<PathBuf>, UnpackError> {
+/// The paths of all volumes.
+fn find_volumes(archive: &Path) -> Result<Vec<PathBuf>, UnpackError> {
     let absolute = std::path::absolute(archive).map_err(FileError::at("find", archive))?;
     let directory = absolute.parent().unwrap_or(Path::new("/"));
-    let beside = match among {
-        Some(_) => Vec::new(),
-        None => names_in(directory)?,
-    };
-    let set = volumes(&original_name(&absolute), among.unwrap_or(&beside));
+    let set = volumes(&original_name(&absolute), &names_in(directory)?);
     let set = set.map_err(|refusal| UnpackError::Refused {
         archive: archive.to_owned(),
         refusal,
@@ -292,9 +328,9 @@ fn passwords(secrets: &[Secret]) -> Vec<String> {
 }
 
 /// Bytes that may be unpacked. Where the free space is unknown, the disk itself is the limit.
-fn budget(request: &Request) -> u64 {
-    let free = free_bytes(&request.destination).unwrap_or(u64::MAX);
-    request.max_bytes.min(free.saturating_sub(RESERVE_BYTES))
+fn budget(attempt: &Attempt) -> u64 {
+    let free = free_bytes(attempt.destination.path()).unwrap_or(u64::MAX);
+    attempt.max_bytes.min(free.saturating_sub(RESERVE_BYTES))
 }
 
 /// Runs the unpacker in the stage; its last line.
@@ -308,7 +344,7 @@ async fn work(
         program: command.program.clone(),
         source,
     };
-    let running = command.start(Some(stage.path())).map_err(failed)?;
+    let running = command.start(Some(&stage.dir().reached())).map_err(failed)?;
     let Running {
         mut child,
         mut stdin,
@@ -321,15 +357,31 @@ async fn work(
     let write = async {
         let _ = stdin.write_all(&text).await;
         let _ = stdin.flush().await;
+        stdin
     };
-    let read = async {
-        let (last, message) = tokio::join!(read_lines(stdout, progress), read_message(stderr));
-        last.map(|last| (last, message))
+    let others = async { tokio::join!(read_message(stderr), write) };
+    tokio::pin!(others);
+    let (lines, mut message) = (read_lines(stdout, progress), None);
+    tokio::pin!(lines);
+    // What it does not do, reading its job for one, must not keep its silence from being noticed.
+    let last = loop {
+        tokio::select! {
+            last = &mut lines => break last?,
+            read = &mut others, if message.is_none() => message = Some(read),
+        }
     };
-    let ((), read) = tokio::join!(write, read);
-    let (last, message) = read?;
-    let status = child.wait().await.map_err(failed)?;
-    drop(stdin);
+    let end = async {
+        let (message, stdin) = match message {
+            Some(read) => read,
+            None => others.await,
+        };
+        let status = child.wait().await;
+        drop(stdin);
+        (message, status)
+    };
+    let ended = tokio::time::timeout(MAX_SILENCE, end).await;
+    let (message, status) = ended.map_err(|_| UnpackError::Stalled)?;
+    let status = status.map_err(failed)?;
     match last {
         Some(line) if status.success() || matches!(line, Line::Refused(_)) => Ok(line),
         _ => Err(UnpackError::Died {

@@ -3,17 +3,20 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
+    os::unix::fs::FileExt as _,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use rustix::fs::CWD;
 use transfer::FileName;
 
-use crate::refusal::{Reason, Refusal, Result};
+use crate::{
+    dir::{Original, open_regular},
+    refusal::{Reason, Refusal, Result},
+};
 
 /// The most volumes of an archive. Each is an open file of the unpacker.
 pub(crate) const MAX_VOLUMES: usize = 500;
@@ -214,12 +217,19 @@ struct Part {
 }
 
 impl Volumes {
-    /// Opens regular files, none of them through a link.
-    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self> {
+    /// Opens these files, none of them through a link, and no others that took their places.
+    pub(crate) fn open(originals: &[Original]) -> Result<Self> {
         let mut start = 0;
-        let mut parts = Vec::with_capacity(paths.len());
-        for path in paths {
-            let (file, bytes) = open_regular(path).map_err(|error| Reason::read(&error).of_archive())?;
+        let mut parts = Vec::with_capacity(originals.len());
+        for original in originals {
+            let opened = open_regular(CWD, &original.path).and_then(|file| {
+                let is_same = original.is(&file)?;
+                Ok((file.metadata()?.len(), is_same, file))
+            });
+            let (bytes, is_same, file) = opened.map_err(|error| Reason::read(&error).of_archive())?;
+            if !is_same {
+                return Err(Reason::Replaced.of_archive());
+            }
             parts.push(Part { file, start, bytes });
             start += bytes;
         }
@@ -287,20 +297,6 @@ impl Volumes {
         self.read.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
-}
-
-/// Opens a regular file, not through a link, and its size.
-pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    Ok((file, metadata.len()))
 }
 
 impl Read for Volumes {

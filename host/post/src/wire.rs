@@ -1,10 +1,8 @@
 //! What the service and the unpacker's process say to each other: one JSON document in, JSON lines out.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
-use crate::refusal::Refusal;
+use crate::{dir::Original, refusal::Refusal};
 
 /// The longest line of the unpacker.
 pub(crate) const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -19,8 +17,8 @@ pub(crate) const LOCK: &str = "lock";
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Job {
-    /// Absolute paths, in their order.
-    pub(crate) volumes: Vec<PathBuf>,
+    /// With absolute paths, in their order.
+    pub(crate) volumes: Vec<Original>,
     /// Tried in their order, after none.
     pub(crate) passwords: Vec<String>,
     /// Bytes that may be unpacked.

@@ -12,28 +12,25 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write as _},
-    os::{
-        fd::OwnedFd,
-        unix::fs::{FileExt as _, OpenOptionsExt as _},
-    },
+    io,
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use confined::OwnCommand;
 use private_files::FileError;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
+use rustix::fs::{FileType, fstat};
 use transfer::{ByteCount, FileName, Secret, file_name::fold};
 
 use crate::{
+    dir::{Dir, Original},
     job::Outcome,
     refusal::Refusal,
-    rename::{free_path, rename},
-    rename_new::rename_new,
-    stage::{InvalidRun, RunId, Stage, recover},
-    unpack::{MAX_PASSWORDS, Progress, Ready, Request, UnpackError, unpack_hidden},
-    volumes::{is_archive, open_regular, volumes},
+    rename::free_path,
+    stage::{InvalidRun, Placed, RunId, Stage, Unpacked, recover_in},
+    unpack::{Attempt, MAX_PASSWORDS, Progress, Ready, UnpackError, unpack_hidden},
+    volumes::{is_archive, volumes},
 };
 
 /// What is read at once.
@@ -130,8 +127,7 @@ type Result<T> = std::result::Result<T, WorkError>;
 /// The files of a download, and what becomes of them if a plugin succeeds. Everything but unpacking blocks.
 #[derive(Debug)]
 pub struct Workspace {
-    root: OwnedFd,
-    path: PathBuf,
+    root: Dir,
     run: RunId,
     interrupted: Vec<RunId>,
     /// Where an interrupted commit was about to put new files: those that are there are ours.
@@ -147,7 +143,8 @@ struct State {
     /// Names of files in the stage.
     new: Vec<String>,
     written_bytes: u64,
-    stage: Option<Stage>,
+    /// The directory of new files, with the stage that it is in.
+    stage: Option<(Stage, Dir)>,
     unpacked: Vec<Archive>,
     unpacks: usize,
     has_ended: bool,
@@ -167,7 +164,6 @@ struct Downloaded {
 struct Archive {
     /// The name of its first volume on the disk.
     present: String,
-    volumes: Vec<String>,
     content: Content,
     is_removed: bool,
 }
@@ -176,15 +172,22 @@ struct Archive {
 enum Content {
     /// Waits for the commit.
     Hidden(Ready),
-    /// An interrupted run let it appear under this name.
-    Placed(String),
+    /// An interrupted run let it appear.
+    Placed(Unpacked),
 }
 
 impl Archive {
     fn name(&self) -> &str {
         match &self.content {
             Content::Hidden(ready) => ready.name().as_str(),
-            Content::Placed(name) => name,
+            Content::Placed(unpacked) => &unpacked.placed.name,
+        }
+    }
+
+    fn originals(&self) -> &[Original] {
+        match &self.content {
+            Content::Hidden(ready) => ready.originals(),
+            Content::Placed(unpacked) => &unpacked.originals,
         }
     }
 }
@@ -210,12 +213,12 @@ impl Workspace {
             (None, _) => return Err(WorkError::Apart),
         };
         // A directory for downloads may be a link; one that was unpacked is none.
-        let links = directory.as_ref().map_or(OFlags::empty(), |_| OFlags::NOFOLLOW);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | links;
-        let root = openat(CWD, &path, flags, Mode::empty()).map_err(io::Error::from);
-        let root = root.map_err(FileError::at("open", &path))?;
+        let root = match directory {
+            Some(_) => Dir::open_itself(&path)?,
+            None => Dir::open(&path)?,
+        };
         let names = match directory {
-            Some(_) => listed(&path)?,
+            Some(_) => listed(&root)?,
             None => present.iter().map(|file| plain_name(file)).collect::<Result<_>>()?,
         };
         let files = names.into_iter().map(|name| Downloaded {
@@ -224,7 +227,6 @@ impl Workspace {
         });
         Ok(Self {
             root,
-            path,
             run,
             interrupted,
             intended: intended.iter().skip(present.len()).cloned().collect(),
@@ -238,7 +240,7 @@ impl Workspace {
 
     /// The directory that the files are in.
     pub fn directory(&self) -> &Path {
-        &self.path
+        self.root.path()
     }
 
     /// The file that the download is about: its archive, or else the first; empty in a directory that was unpacked.
@@ -280,7 +282,7 @@ impl Workspace {
         let length = size.saturating_sub(offset).min(length.into());
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(MAX_READ_BYTES)];
         let read = file.read_exact_at(&mut bytes, offset);
-        read.map_err(FileError::at("read", self.path.join(name)))?;
+        read.map_err(|error| self.root.error("read", name, error))?;
         Ok(bytes)
     }
 
@@ -292,30 +294,33 @@ impl Workspace {
         if written > MAX_WRITTEN_BYTES || state.new.len() >= MAX_NEW_FILES {
             return Err(WorkError::Written);
         }
-        let path = self.new_files(&mut state)?.join(name);
-        let write = || -> io::Result<()> {
-            // The file creation mask of the process applies, as for downloads.
-            let mut file = File::options().write(true).create_new(true).mode(0o644).open(&path)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        };
-        write().map_err(FileError::at("write", &path))?;
+        // The file creation mask of the process applies, as for downloads.
+        self.new_files(&mut state)?.write_new(name, 0o644, bytes)?;
         state.written_bytes = written;
         state.new.push(name.to_owned());
         Ok(())
     }
 
-    /// Takes a complete file from somewhere else on the file system as a new one.
-    pub fn adopt(&self, from: &Path, name: &str) -> Result<()> {
+    /// A directory of the next new file, for a program that writes it: [`adopt`](Self::adopt) takes it from there. Only the
+    /// owner of the process may look into it, and the files of the job are in the directory above. Empty at first.
+    pub fn scratch(&self) -> Result<Scratch> {
+        let mut state = self.working()?;
+        self.new_files(&mut state)?;
+        let stage = state.stage.as_ref().map(|(stage, _)| stage.dir());
+        Ok(Scratch(stage.expect("it was just made").again()?))
+    }
+
+    /// Takes a complete file of this name in the [`scratch`](Self::scratch) directory as a new one.
+    pub fn adopt(&self, scratch: &Scratch, from: &str, name: &str) -> Result<()> {
         let mut state = self.working()?;
         self.check_free(&state, name)?;
         if state.new.len() >= MAX_NEW_FILES {
             return Err(WorkError::Written);
         }
-        let to = self.new_files(&mut state)?.join(name);
-        let sync = File::open(from).and_then(|file| file.sync_all());
-        let moved = sync.and_then(|()| rename_new(from, &to));
-        moved.map_err(FileError::at("rename", from))?;
+        let new = self.new_files(&mut state)?;
+        let sync = scratch.0.open_regular(from).and_then(|file| file.sync_all());
+        let moved = sync.and_then(|()| scratch.0.rename(from, new, name));
+        moved.map_err(|error| scratch.0.error("rename", from, error))?;
         state.new.push(name.to_owned());
         Ok(())
     }
@@ -341,8 +346,8 @@ impl Workspace {
             if from != to {
                 self.check_free(&state, to)?;
                 let new = self.new_files(&mut state)?;
-                let moved = rename_new(&new.join(from), &new.join(to));
-                moved.map_err(FileError::at("rename", new.join(from)))?;
+                new.rename(from, new, to)
+                    .map_err(|error| new.error("rename", from, error))?;
                 to.clone_into(&mut state.new[index]);
             }
             return Ok(());
@@ -370,27 +375,25 @@ impl Workspace {
         if passwords.len() > MAX_PASSWORDS {
             return Err(WorkError::Passwords(passwords.len()));
         }
-        let (present, volumes) = match self.begin_unpack(name)? {
+        let (present, originals) = match self.begin_unpack(name)? {
             Begun::Done(directory) => return Ok(directory),
-            Begun::Wanted { present, volumes } => (present, volumes),
+            Begun::Wanted { present, originals } => (present, originals),
         };
-        let content = if let Some(placed) = self.recovered(&present).await? {
-            Content::Placed(placed)
+        let content = if let Some(unpacked) = self.recovered(&present).await? {
+            Content::Placed(unpacked)
         } else {
-            let request = Request {
-                archive: self.path.join(&present),
-                destination: self.path.clone(),
+            let attempt = Attempt {
+                originals,
+                destination: self.root.again()?,
                 run: self.run.part(&present)?,
                 passwords,
                 max_bytes: u64::MAX,
-                among: Some(volumes.clone()),
             };
             let never = std::future::pending();
-            Content::Hidden(unpack_hidden(command, request, progress, never).await?)
+            Content::Hidden(unpack_hidden(command, attempt, progress, never).await?)
         };
         let archive = Archive {
             present,
-            volumes,
             content,
             is_removed: false,
         };
@@ -427,40 +430,53 @@ impl Workspace {
     }
 
     /// Does what the plugin wanted. `targets` are those of [`finish`](Self::finish), and saved: after a crash in the middle,
-    /// the next run finds the files by them.
+    /// the next run finds the files by them. If something of it fails, all of it is taken back.
     pub fn commit(&self, targets: &[PathBuf]) -> Result<Outcome> {
         let state = self.take_state();
+        let mut done = Vec::new();
+        let committed = self.commit_all(&state, targets, &mut done);
+        if committed.is_err() {
+            for step in done.into_iter().rev() {
+                // The first error is the one that says what is wrong.
+                let _is_left = step.take_back(&self.root);
+            }
+        }
+        committed
+    }
+
+    fn commit_all<'a>(&'a self, state: &'a State, targets: &[PathBuf], done: &mut Vec<Done<'a>>) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         let mut directories = Vec::new();
         for archive in &state.unpacked {
-            let parts = archive.volumes.iter().map(|name| self.path.join(name));
             if archive.is_removed {
-                outcome.originals.extend(parts);
+                outcome.originals.extend(archive.originals().iter().cloned());
             }
-        }
-        let packed: Vec<String> = state
-            .unpacked
-            .iter()
-            .flat_map(|archive| archive.volumes.clone())
-            .collect();
-        for archive in state.unpacked {
-            let name = match archive.content {
-                Content::Hidden(ready) => ready.place()?.placed.name,
-                Content::Placed(name) => name,
+            let name = match &archive.content {
+                Content::Placed(unpacked) => unpacked.placed.name.clone(),
+                Content::Hidden(ready) => {
+                    let placed = ready.place()?;
+                    let name = placed.name.clone();
+                    done.push(Done::Placed(ready, placed));
+                    name
+                }
             };
-            directories.push(self.path.join(name));
+            directories.push(self.path().join(name));
         }
-        let new = self.place_new(state.stage.as_ref(), &state.new, targets)?;
+        let packed: Vec<_> = state.unpacked.iter().flat_map(Archive::originals).collect();
+        let new = self.place_new(state, targets, done)?;
         for file in &state.files {
-            let from = self.path.join(&file.present);
+            let from = self.path().join(&file.present);
             let to = self.moved(&state.files, file, targets);
             if from != to {
-                rename(&from, &to)?;
+                let name = to.file_name().unwrap_or_default();
+                let moved = self.root.rename(&file.present, &self.root, name);
+                moved.map_err(|error| self.root.error("rename", &file.present, error))?;
+                done.push(Done::Moved((&self.root, file.present.clone()), to.clone()));
             }
-            if !packed.contains(&file.present) {
+            if !packed.iter().any(|original| original.path == from) {
                 outcome.files.push(to);
-            } else if let Some(original) = outcome.originals.iter_mut().find(|original| **original == from) {
-                *original = to;
+            } else if let Some(original) = outcome.originals.iter_mut().find(|original| original.path == from) {
+                original.path = to;
             }
         }
         outcome.files.extend(new);
@@ -468,8 +484,40 @@ impl Workspace {
         if let Some(directory) = &self.directory {
             outcome.files = vec![directory.clone()];
         }
-        private_files::sync_directory(&self.path)?;
+        self.root.sync()?;
         Ok(outcome)
+    }
+}
+
+/// A part of a commit, which can be taken back.
+enum Done<'a> {
+    Placed(&'a Ready, Placed),
+    /// From a name in a directory to a path in that of the files.
+    Moved((&'a Dir, String), PathBuf),
+}
+
+impl Done<'_> {
+    fn take_back(self, root: &Dir) -> std::result::Result<(), FileError> {
+        match self {
+            Self::Placed(ready, placed) => ready.take_back(&placed),
+            Self::Moved((directory, name), to) => {
+                let from = to.file_name().unwrap_or_default();
+                let moved = root.rename(from, directory, &name);
+                moved.map_err(|error| root.error("rename", from, error))
+            }
+        }
+    }
+}
+
+/// A directory that only the owner of the process may look into ([`Workspace::scratch`]). What is in it is removed with the
+/// rest of what a run leaves.
+#[derive(Debug)]
+pub struct Scratch(Dir);
+
+impl Scratch {
+    /// A path that leads to it, whatever others put in its place, for as long as this value lives.
+    pub fn path(&self) -> PathBuf {
+        self.0.reached()
     }
 }
 
@@ -479,11 +527,15 @@ enum Begun {
     Done(String),
     Wanted {
         present: String,
-        volumes: Vec<String>,
+        originals: Vec<Original>,
     },
 }
 
 impl Workspace {
+    fn path(&self) -> &Path {
+        self.root.path()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -509,14 +561,13 @@ impl Workspace {
     /// Opens a file, and its size.
     fn open_file(&self, name: &str) -> Result<(File, u64)> {
         let state = self.working()?;
-        let opened = if state.new.iter().any(|new| new == name) {
-            let stage = state.stage.as_ref().map_or(self.path.as_path(), Stage::path);
-            open_regular(&stage.join(NEW).join(name))
-        } else {
-            let present = &downloaded(&state, name)?.present;
-            open_regular_at(&self.root, present)
+        let opened = match &state.stage {
+            Some((_, new)) if state.new.iter().any(|new| new == name) => new.open_regular(name),
+            _ => self.root.open_regular(&downloaded(&state, name)?.present),
         };
-        Ok(opened.map_err(FileError::at("open", self.path.join(name)))?)
+        let opened = opened.and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (bytes, file) = opened.map_err(|error| self.root.error("open", name, error))?;
+        Ok((file, bytes))
     }
 
     /// Whether a name is one that a file may have, and that none has.
@@ -527,22 +578,21 @@ impl Workspace {
         let key = fold(name);
         let known = state.files.iter().flat_map(|file| [&file.name, &file.present]);
         let is_known = known.chain(&state.new).any(|taken| fold(taken) == key);
-        let is_there = statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        if is_known || (is_there && !self.intended.contains(&self.path.join(name))) {
+        let is_there = self.root.find(name).is_some();
+        if is_known || (is_there && !self.intended.contains(&self.path().join(name))) {
             return Err(WorkError::Taken(name.to_owned()));
         }
         Ok(())
     }
 
     /// The directory of new files, made when the first one is.
-    fn new_files(&self, state: &mut State) -> Result<PathBuf> {
-        if let Some(stage) = &state.stage {
-            return Ok(stage.path().join(NEW));
+    fn new_files<'a>(&self, state: &'a mut State) -> Result<&'a Dir> {
+        if state.stage.is_none() {
+            let stage = Stage::make(&self.root, &FileName::sanitise(NEW), &self.run)?;
+            let new = stage.dir().make(NEW)?;
+            state.stage = Some((stage, new));
         }
-        let stage = Stage::make(&self.path, &FileName::sanitise(NEW), &self.run)?;
-        let new = stage.path().join(NEW);
-        fs::create_dir(&new).map_err(FileError::at("make", &new))?;
-        state.stage = Some(stage);
+        let (_, new) = state.stage.as_ref().expect("it was just made");
         Ok(new)
     }
 
@@ -560,18 +610,23 @@ impl Workspace {
         }
         state.unpacks += 1;
         let all: Vec<_> = state.files.iter().map(|file| file.present.clone()).collect();
-        let volumes = volumes(&present, &all)?;
-        Ok(Begun::Wanted { present, volumes })
+        let originals = volumes(&present, &all)?.into_iter().map(|volume| {
+            let found = self.root.open_regular(&volume).and_then(|file| Ok(fstat(file)?));
+            let found = found.map_err(|error| self.root.error("open", &volume, error))?;
+            Ok(Original::new(self.path().join(&volume), &found))
+        });
+        let originals = originals.collect::<Result<_>>()?;
+        Ok(Begun::Wanted { present, originals })
     }
 
     /// The directory that an interrupted run has unpacked an archive to.
-    async fn recovered(&self, present: &str) -> Result<Option<String>> {
+    async fn recovered(&self, present: &str) -> Result<Option<Unpacked>> {
         for run in &self.interrupted {
-            let (run, directory) = (run.part(present)?, self.path.clone());
-            let recovering = tokio::task::spawn_blocking(move || recover(&directory, &run));
-            let placed = recovering.await.expect("recovering does not panic")?;
-            if let Some(placed) = placed {
-                return Ok(Some(placed.name));
+            let (run, directory) = (run.part(present)?, self.root.again()?);
+            let recovering = tokio::task::spawn_blocking(move || recover_in(directory, &run));
+            let unpacked = recovering.await.expect("recovering does not panic")?;
+            if unpacked.is_some() {
+                return Ok(unpacked);
             }
         }
         Ok(None)
@@ -580,19 +635,19 @@ impl Workspace {
     /// Where a downloaded file gets: its new name, or one like it if that was taken meanwhile.
     fn target(&self, file: &Downloaded) -> PathBuf {
         if file.name == file.present {
-            self.path.join(&file.name)
+            self.path().join(&file.name)
         } else {
-            free_path(&self.path, Path::new(&file.name))
+            free_path(self.path(), Path::new(&file.name))
         }
     }
 
     /// Where a new file gets, in the same way. One of the same name that an interrupted commit has put there is it.
     fn place_of_new(&self, name: &str) -> PathBuf {
-        let wanted = self.path.join(name);
+        let wanted = self.path().join(name);
         if self.intended.contains(&wanted) {
             return wanted;
         }
-        free_path(&self.path, Path::new(name))
+        free_path(self.path(), Path::new(name))
     }
 
     /// Where a file gets by the saved targets.
@@ -608,16 +663,21 @@ impl Workspace {
     }
 
     /// Moves new files to the targets that follow those of the job.
-    fn place_new(&self, stage: Option<&Stage>, names: &[String], targets: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        let Some(stage) = stage else {
+    fn place_new<'a>(
+        &'a self,
+        state: &'a State,
+        targets: &[PathBuf],
+        done: &mut Vec<Done<'a>>,
+    ) -> Result<Vec<PathBuf>> {
+        let Some((_, new)) = &state.stage else {
             return Ok(Vec::new());
         };
-        let places = &targets[targets.len().saturating_sub(names.len())..];
-        for (name, to) in names.iter().zip(places) {
-            let from = stage.path().join(NEW).join(name);
-            match rename_new(&from, to) {
+        let places = &targets[targets.len().saturating_sub(state.new.len())..];
+        for (name, to) in state.new.iter().zip(places) {
+            match new.rename(name, &self.root, to.file_name().unwrap_or_default()) {
+                Ok(()) => done.push(Done::Moved((new, name.clone()), to.clone())),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.intended.contains(to) => {}
-                moved => moved.map_err(FileError::at("rename", &from))?,
+                Err(error) => return Err(new.error("rename", name, error).into()),
             }
         }
         Ok(places.to_vec())
@@ -649,28 +709,17 @@ fn plain_name(file: &Path) -> Result<String> {
 }
 
 /// The names of the regular files directly in a directory, sorted, without those that plugins are not given.
-fn listed(directory: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(directory).map_err(FileError::at("read", directory))?;
-    let files = entries
-        .flatten()
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<_> = names.filter(|name| is_plain(name)).take(MAX_NAMES + 1).collect();
+fn listed(directory: &Dir) -> Result<Vec<String>> {
+    let names = directory.names()?.into_iter().filter_map(|name| name.into_string().ok());
+    let is_file = |name: &String| {
+        let found = directory.find(name);
+        found.is_some_and(|found| FileType::from_raw_mode(found.st_mode).is_file())
+    };
+    let names = names.filter(|name| is_plain(name) && is_file(name));
+    let mut names: Vec<_> = names.take(MAX_NAMES + 1).collect();
     if names.len() > MAX_NAMES {
-        return Err(WorkError::TooManyFiles(directory.to_owned()));
+        return Err(WorkError::TooManyFiles(directory.path().to_owned()));
     }
     names.sort();
     Ok(names)
-}
-
-/// Opens a regular file in a directory, not through a link, and its size.
-fn open_regular_at(directory: &OwnedFd, name: &str) -> io::Result<(File, u64)> {
-    // Without blocking, should it be a pipe by now.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(directory, name, flags, Mode::empty())?);
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    Ok((file, metadata.len()))
 }

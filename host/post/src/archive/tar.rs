@@ -16,7 +16,8 @@ const BLOCK: usize = 512;
 /// The longest name or pax header, in bytes.
 const MAX_HEADER_BYTES: u64 = 64 * 1024;
 
-/// What follows the end of an archive, at most: tapes are written in large records of zeros.
+/// What follows the end of an archive, at most: tapes are written in large records of zeros. Anything else there would be
+/// unpacked by one reader and not by another.
 const MAX_PADDING_BYTES: u64 = 16 << 20;
 
 /// Unpacks a tar archive from `input`.
@@ -33,11 +34,24 @@ pub(super) fn unpack(input: &mut dyn Read, attempt: &mut Attempt<'_>) -> Result<
         }
     }
     let mut padding = (&mut *input).take(MAX_PADDING_BYTES);
-    io::copy(&mut padding, &mut io::sink()).map_err(|error| stream_reason(&error).of_archive())?;
-    if padding.limit() == 0 {
-        return Err(Reason::damaged("something follows its end").of_archive());
+    let is_zero = is_zero(&mut padding).map_err(|error| stream_reason(&error).of_archive())?;
+    if !is_zero || padding.limit() == 0 {
+        return Err(Reason::AfterEnd.of_archive());
     }
     Ok(())
+}
+
+/// Whether nothing but zeros comes.
+fn is_zero(input: &mut dyn Read) -> io::Result<bool> {
+    let mut buffer = [0; BLOCK * 16];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(true),
+            Ok(read) if buffer[..read].iter().any(|byte| *byte != 0) => return Ok(false),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
 }
 
 /// Whether `block` can be the first one of a tar archive.

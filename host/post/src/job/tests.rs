@@ -54,7 +54,7 @@ impl World {
                 }
                 Effect::Stop(id, run) => assert!(self.stopping.insert((id, run)), "stopped once"),
                 Effect::RemoveOriginals(id, run, originals) => {
-                    assert_eq!(self.stored[&id].phase, Phase::Removing { originals });
+                    assert_eq!(self.stored[&id].phase, Phase::Removing { files: originals });
                     assert!(!self.cancelled.contains(&id), "a cancelled job keeps its archive");
                     self.removing.push((id, run));
                 }
@@ -98,7 +98,7 @@ impl World {
         }
         self.done.insert((id, self.stored[&id].step));
         let originals = if start.step.is_unpack() || matches!(start.step, Step::Plugin { .. }) {
-            start.files.clone()
+            start.files.iter().map(|file| original(file)).collect()
         } else {
             Vec::new()
         };
@@ -125,11 +125,16 @@ impl World {
     fn settle(&mut self) {
         while !self.running.is_empty() || !self.removing.is_empty() {
             while let Some((id, run)) = self.removing.pop() {
-                self.apply(Input::Removed(id, run)).unwrap();
+                self.apply(Input::Removed(id, run, Vec::new())).unwrap();
             }
             self.end(0, 1);
         }
     }
+}
+
+fn original(path: &Path) -> Original {
+    let text = format!(r#"{{"path":{path:?},"device":1,"inode":2,"bytes":3,"modified":[4,5]}}"#);
+    serde_json::from_str(&text).unwrap()
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -218,7 +223,7 @@ fn act(world: &mut World, act: Act) {
         Act::Forget(id) => drop(world.apply(Input::Forget(JobId(id)))),
         Act::Removed => {
             if let Some((id, run)) = world.removing.pop() {
-                world.apply(Input::Removed(id, run)).unwrap();
+                world.apply(Input::Removed(id, run, vec!["a.zip".into()])).unwrap();
             }
         }
         Act::Crash => {
@@ -278,6 +283,7 @@ fn the_archive_is_removed_when_the_result_is_saved_and_the_chain_goes_on() {
     act(&mut world, Act::Removed);
     let start = &world.running[&(JobId(1), Run(2))];
     assert_eq!(start.files, [PathBuf::from("result of 1")]);
+    assert_eq!(world.stored[&JobId(1)].kept, [PathBuf::from("a.zip")], "what could not be removed is said");
     world.settle();
     assert!(world.state.views().all(|view| view.record.phase == Phase::Done));
 }

@@ -49,7 +49,7 @@ async fn round_trip(archive: &str, line: &[&str]) {
     rig.assert_tidy();
     check_attributes(&set);
     assert!(
-        unpacked.originals.iter().all(|path| path.exists()),
+        unpacked.originals.iter().all(|original| original.path.exists()),
         "the archive is kept"
     );
     // A taken name is numbered.
@@ -106,7 +106,7 @@ async fn numbered_volumes_are_one_archive() {
         let third = format!("big.{format}.003");
         assert!(is_archive(&first) && !is_archive(&third));
         let unpacked = rig.unpack(&third, &[]).await.unwrap();
-        assert!(unpacked.originals.len() > 3 && unpacked.originals[0].ends_with(&first));
+        assert!(unpacked.originals.len() > 3 && unpacked.originals[0].path.ends_with(&first));
         assert_eq!(files(&rig.downloads().join("set")), files(&source.join("set")));
         fs::remove_file(rig.downloads().join(format!("big.{format}.002"))).unwrap();
         let reason = rig.refused(&first, &[]).await;

@@ -93,6 +93,7 @@ async fn a_cancelled_unpacking_leaves_nothing() {
 fn complete_stage(rig: &Rig, id: &str) -> std::path::PathBuf {
     let stage = rig.downloads().join(format!(".a.svcunpack-{id}"));
     fs::create_dir_all(stage.join("payload-0/set")).unwrap();
+    fs::set_permissions(&stage, fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(stage.join("payload-0/set/file"), "content").unwrap();
     let placed = r#"{"name":"set","files":1,"bytes":7}"#;
     let marker = format!(
@@ -108,9 +109,10 @@ fn a_crash_before_and_after_the_rename_is_continued() {
     complete_stage(&rig, "one");
     assert_eq!(recover(&rig.downloads(), &run("other")).unwrap(), None);
     let placed = recover(&rig.downloads(), &run("one")).unwrap().unwrap();
+    let placed = placed.placed;
     assert_eq!((placed.name.as_str(), placed.files, placed.bytes), ("set", 1, 7));
     assert_eq!(
-        recover(&rig.downloads(), &run("one")).unwrap().unwrap(),
+        recover(&rig.downloads(), &run("one")).unwrap().unwrap().placed,
         placed,
         "until it is swept"
     );
@@ -118,12 +120,12 @@ fn a_crash_before_and_after_the_rename_is_continued() {
     assert_eq!(names(&rig.downloads()), ["set"]);
     // Meanwhile the name was taken.
     complete_stage(&rig, "two");
-    assert_eq!(recover(&rig.downloads(), &run("two")).unwrap().unwrap().name, "set (1)");
+    assert_eq!(recover(&rig.downloads(), &run("two")).unwrap().unwrap().placed.name, "set (1)");
     sweep(&rig.downloads(), &[]).unwrap();
     // The rename was the last thing that happened.
     let stage = complete_stage(&rig, "three");
     fs::remove_dir_all(stage.join("payload-0/set")).unwrap();
-    assert_eq!(recover(&rig.downloads(), &run("three")).unwrap().unwrap().name, "set");
+    assert_eq!(recover(&rig.downloads(), &run("three")).unwrap().unwrap().placed.name, "set");
     sweep(&rig.downloads(), &[]).unwrap();
     assert_eq!(names(&rig.downloads()), ["set", "set (1)"]);
 }
@@ -137,7 +139,12 @@ fn only_what_is_ours_and_unused_is_swept() {
     fs::write(used.join("lock"), "").unwrap();
     let lock = fs::File::open(used.join("lock")).unwrap();
     lock.lock_shared().unwrap();
-    fs::create_dir(rig.downloads().join(".made.svcunpack-now")).unwrap();
+    let made = rig.downloads().join(".made.svcunpack-now");
+    fs::create_dir(&made).unwrap();
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o700)).unwrap();
+    // Where others write, a marker says nothing.
+    let open = complete_stage(&rig, "open");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     let foreign = rig.downloads().join(".foreign.svcunpack-1");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("thesis.txt"), "").unwrap();
@@ -146,6 +153,7 @@ fn only_what_is_ours_and_unused_is_swept() {
     assert_eq!(sweep(&rig.downloads(), &[run("kept")]).unwrap(), 2);
     let expected = [
         ".a.svcunpack-kept",
+        ".a.svcunpack-open",
         ".a.svcunpack-used",
         ".foreign.svcunpack-1",
         ".link.svcunpack-1",
@@ -193,4 +201,96 @@ async fn passwords_are_in_no_argument_and_no_environment() {
         other => panic!("{other:?}"),
     }
     assert!(!fs::read_to_string(seen).unwrap().contains("canary"));
+}
+
+/// Others may write to the directory for downloads: they put a link where the stage was.
+#[tokio::test]
+async fn what_takes_the_place_of_a_stage_is_neither_written_to_nor_removed() {
+    for (end, is_unpacked) in [("exec {}", true), ("exit 3", false)] {
+        let rig = Rig::with("a.zip", &zip(&[ZipFile::new("a", "1"), ZipFile::new("b", "2")]));
+        let victim = rig.root.path().join("victim");
+        fs::create_dir_all(victim.join("papers")).unwrap();
+        fs::write(victim.join("papers/thesis"), "years").unwrap();
+        let before = files(&victim);
+        let request = rig.request("a.zip", &[]);
+        let stage = rig
+            .downloads()
+            .join(format!(".a.svcunpack-{}", String::from(request.run.clone())));
+        let (stage, moved) = (stage.display(), stage.with_extension("moved"));
+        let script = format!(
+            "mv {stage} {}; ln -s {} {stage}\n{end}",
+            moved.display(),
+            victim.display()
+        );
+        let result = post::unpack(&through(&rig, &script), request, |_| {}, std::future::pending()).await;
+        assert_eq!(result.is_ok(), is_unpacked, "{result:?}");
+        if let Ok(unpacked) = result {
+            assert_eq!(files(&rig.downloads().join(unpacked.placed.name)).len(), 2);
+        }
+        sweep(&rig.downloads(), &[]).unwrap();
+        assert_eq!(files(&victim), before);
+    }
+}
+
+/// A stage that the child left payload in which is a link to somewhere else.
+#[test]
+fn a_payload_that_is_reached_through_a_link_is_not_placed() {
+    let rig = Rig::new();
+    let stage = complete_stage(&rig, "one");
+    let victim = rig.root.path().join("victim");
+    fs::rename(stage.join("payload-0"), &victim).unwrap();
+    std::os::unix::fs::symlink(&victim, stage.join("payload-0")).unwrap();
+    assert!(recover(&rig.downloads(), &run("one")).is_err());
+    sweep(&rig.downloads(), &[]).unwrap();
+    assert_eq!(names(&rig.downloads()), Vec::<String>::new());
+    assert_eq!(files(&victim).len(), 2);
+}
+
+/// It neither reads its job, nor says anything after its first line, nor closes its output.
+#[tokio::test]
+async fn an_unpacker_that_is_silent_is_ended() {
+    let rig = Rig::with("a.zip", &zip(&[ZipFile::new("a", "1")]));
+    let fifo = rig.root.path().join("alive");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    let script = format!(
+        "exec 9>{}\necho '{{\"progress\":{{\"files\":0,\"bytes\":0,\"thousandths\":0,\"isSyncing\":false}}}}'\nexec sleep 3600",
+        fifo.display()
+    );
+    let end = std::thread::spawn(move || fs::read(fifo).unwrap());
+    // From its first line on, the clock goes as fast as nothing happens.
+    let progress = |_| tokio::time::pause();
+    let long = "p".repeat(64 * 1024);
+    let request = rig.request("a.zip", &[long.as_str(); 30]);
+    let result = post::unpack(&through(&rig, &script), request, progress, std::future::pending()).await;
+    assert!(matches!(result, Err(UnpackError::Stalled)), "{result:?}");
+    end.join().unwrap();
+    assert_eq!(names(&rig.downloads()), ["a.zip"]);
+}
+
+#[tokio::test]
+async fn only_the_archive_that_was_unpacked_is_removed() {
+    let bytes = zip(&[ZipFile::new("a", "1")]);
+    let rig = Rig::with("a.zip", &bytes);
+    let archive = rig.downloads().join("a.zip");
+    let unpacked = rig.unpack("a.zip", &[]).await.unwrap();
+    // The same bytes under the same name, and another file nevertheless.
+    fs::rename(&archive, rig.root.path().join("elsewhere")).unwrap();
+    fs::write(&archive, &bytes).unwrap();
+    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), [archive.clone()]);
+    assert!(archive.exists());
+    // The same file with other bytes.
+    let unpacked = rig.unpack("a.zip", &[]).await.unwrap();
+    let written = fs::File::options().append(true).open(&archive).unwrap();
+    std::io::Write::write_all(&mut &written, b"more").unwrap();
+    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), [archive.clone()]);
+    // A link to it.
+    fs::write(&archive, &bytes).unwrap();
+    let unpacked = rig.unpack("a.zip", &[]).await.unwrap();
+    fs::rename(&archive, rig.downloads().join("b.zip")).unwrap();
+    std::os::unix::fs::symlink(rig.downloads().join("b.zip"), &archive).unwrap();
+    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), [archive.clone()]);
+    fs::remove_file(&archive).unwrap();
+    fs::rename(rig.downloads().join("b.zip"), &archive).unwrap();
+    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), Vec::<std::path::PathBuf>::new());
+    assert!(!archive.exists());
 }

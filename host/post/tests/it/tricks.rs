@@ -336,3 +336,22 @@ async fn extended_headers_of_tar_do_not_evade_the_checks() {
         Reason::TotalSize { .. }
     );
 }
+
+#[tokio::test]
+async fn what_follows_the_end_of_a_tar_archive_is_refused() {
+    let mut archive = tar(&[entry("a", b'0', "1")]);
+    let end = archive.len() - 1024;
+    assert!(archive[end..].iter().all(|byte| *byte == 0));
+    let hidden = tar(&[entry("hidden", b'0', "2")]);
+    // A reader that skips a lone block of zeros finds another entry behind it.
+    let lone = [&archive[..end + 512], &hidden].concat();
+    assert_refused!(Rig::with("a.tar", &lone).refused("a.tar", &[]).await, Reason::AfterEnd);
+    assert_refused!(
+        Rig::with("a.tgz", &gzip(&lone)).refused("a.tgz", &[]).await,
+        Reason::AfterEnd
+    );
+    let after = [archive.as_slice(), &hidden].concat();
+    assert_refused!(Rig::with("a.tar", &after).refused("a.tar", &[]).await, Reason::AfterEnd);
+    archive.extend(vec![0; 20 * 512]);
+    assert_eq!(Rig::with("a.tar", &archive).content("a.tar", &[]).await.len(), 1);
+}

@@ -59,6 +59,10 @@ fn commit(work: &Workspace) -> Outcome {
     work.commit(&targets).unwrap()
 }
 
+fn originals(outcome: &Outcome) -> Vec<PathBuf> {
+    outcome.originals.iter().map(|original| original.path.clone()).collect()
+}
+
 async fn unpack(work: &Workspace, name: &str, passwords: &[&str]) -> Result<String, WorkError> {
     let passwords = passwords.iter().map(|text| Secret::new(*text)).collect();
     work.unpack(&command(), name, passwords, |_| {}).await
@@ -188,7 +192,7 @@ fn what_is_done_appears_at_the_end_and_replaces_nothing() {
     assert!(matches!(work.write_new("late.txt", b""), Err(WorkError::Ended)));
     let outcome = work.commit(&targets).unwrap();
     assert_eq!(outcome.files, targets);
-    assert_eq!(outcome.originals, Vec::<PathBuf>::new());
+    assert_eq!(originals(&outcome), Vec::<PathBuf>::new());
     drop(work);
     assert_eq!(sweep(&rig.downloads(), &[]).unwrap(), 1);
     assert_eq!(
@@ -268,7 +272,7 @@ async fn an_archive_is_unpacked_and_removed_by_whoever_has_saved_that() {
     let outcome = commit(&work);
     drop(work);
     assert_eq!(outcome.files, rig.paths(&["readme.txt", "set"]));
-    assert_eq!(outcome.originals, rig.paths(&["done.zip"]));
+    assert_eq!(originals(&outcome), rig.paths(&["done.zip"]));
     assert_eq!(
         rig.visible(),
         ["done.zip", OTHER, "readme.txt", "set"],
@@ -309,7 +313,7 @@ async fn volumes_of_others_are_not_read() {
     unpack(&work, "set.part1.rar", &["secret"]).await.unwrap();
     work.remove_archive("set.part1.rar").unwrap();
     let outcome = commit(&work);
-    assert_eq!(outcome.originals, rig.paths(&["set.part1.rar", "set.part2.rar"]));
+    assert_eq!(originals(&outcome), rig.paths(&["set.part1.rar", "set.part2.rar"]));
 }
 
 #[tokio::test]
@@ -356,4 +360,62 @@ fn files_that_are_gone_apart_or_none_are_refused() {
     symlink(rig.downloads().join(OTHER), rig.downloads().join("directory/link")).unwrap();
     fs::write(Path::new(&rig.downloads()).join("directory/.y"), "").unwrap();
     assert_eq!(rig.open(&["directory"]).names(), ["x"]);
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_in_its_middle_takes_everything_back() {
+    let rig = Rig::with_job(&["a.bin", "b.bin"]);
+    fs::write(rig.downloads().join("set.tar"), tar(&[entry("set/text", b'0', "1")])).unwrap();
+    let job = ["a.bin", "b.bin", "set.tar"];
+    let work = rig.open(&job);
+    unpack(&work, "set.tar", &[]).await.unwrap();
+    work.write_new("note.txt", b"new").unwrap();
+    work.rename("a.bin", "c.bin").unwrap();
+    work.rename("b.bin", "d.bin").unwrap();
+    let targets = work.finish();
+    // The last thing that is to be renamed meets a file of somebody else.
+    fs::write(rig.downloads().join("d.bin"), "theirs").unwrap();
+    assert!(matches!(work.commit(&targets), Err(WorkError::File(_))));
+    drop(work);
+    sweep(&rig.downloads(), &[]).unwrap();
+    assert_eq!(
+        names(&rig.downloads()),
+        ["a.bin", "b.bin", "d.bin", OTHER, "set.tar"],
+        "as if the plugin had not been called"
+    );
+    // The step is tried again.
+    let work = rig.open_again(&job, &targets, "job-2", &[]).unwrap();
+    unpack(&work, "set.tar", &[]).await.unwrap();
+    work.write_new("note.txt", b"new").unwrap();
+    let outcome = commit(&work);
+    drop(work);
+    assert_eq!(outcome.files, rig.paths(&["a.bin", "b.bin", "note.txt", "set"]));
+    sweep(&rig.downloads(), &[]).unwrap();
+    assert_eq!(
+        names(&rig.downloads()),
+        ["a.bin", "b.bin", "d.bin", "note.txt", OTHER, "set", "set.tar"]
+    );
+}
+
+#[test]
+fn new_files_are_not_written_to_what_takes_the_place_of_their_directory() {
+    let rig = Rig::with_job(&["a.bin"]);
+    let victim = rig.root.path().join("victim");
+    fs::create_dir_all(victim.join("new")).unwrap();
+    let work = rig.open(&["a.bin"]);
+    work.write_new("1.txt", b"1").unwrap();
+    let scratch = work.scratch().unwrap();
+    rig.replace_stages(&victim);
+    work.write_new("2.txt", b"2").unwrap();
+    work.rename("1.txt", "one.txt").unwrap();
+    fs::write(scratch.path().join("made"), "3").unwrap();
+    work.adopt(&scratch, "made", "3.txt").unwrap();
+    assert_eq!(work.read("2.txt", 0, 9).unwrap(), b"2");
+    let outcome = commit(&work);
+    drop((work, scratch));
+    assert_eq!(outcome.files, rig.paths(&["a.bin", "one.txt", "2.txt", "3.txt"]));
+    assert_eq!(files(&victim).len(), 1, "nothing but its own directory");
+    assert!(outcome.files.iter().all(|file| file.exists()));
+    sweep(&rig.downloads(), &[]).unwrap();
+    assert_eq!(files(&victim).len(), 1);
 }

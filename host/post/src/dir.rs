@@ -1,0 +1,292 @@
+//! An open directory. What is done in it is done in that one, by names of one component and never through a link, whatever
+//! takes its place at its path meanwhile: others may rename, replace and link what is in the directory above.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Write as _},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::{Component, Path, PathBuf},
+};
+
+use private_files::FileError;
+use rustix::{
+    fs::{
+        AtFlags, CWD, Dir as Entries, FileType, Mode, OFlags, RenameFlags, Stat, fstat, mkdirat, openat, renameat,
+        renameat_with, statat, unlinkat,
+    },
+    io::Errno,
+};
+use serde::{Deserialize, Serialize};
+
+/// What a directory is opened with.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct Dir {
+    fd: OwnedFd,
+    /// Where it was found, for messages and results.
+    path: PathBuf,
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl From<Dir> for OwnedFd {
+    fn from(directory: Dir) -> Self {
+        directory.fd
+    }
+}
+
+impl Dir {
+    /// Opens the directory at a path, which may be a link: a directory for downloads, as the user has named it.
+    pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
+        let fd = openat(CWD, path, DIRECTORY, Mode::empty());
+        Self::found(path.to_owned(), fd)
+    }
+
+    /// Opens the directory that is itself at a path.
+    pub(crate) fn open_itself(path: &Path) -> Result<Self, FileError> {
+        let fd = openat(CWD, path, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+        Self::found(path.to_owned(), fd)
+    }
+
+    /// Opens a directory in this one.
+    pub(crate) fn enter(&self, name: impl AsRef<OsStr>) -> Result<Self, FileError> {
+        let name = name.as_ref();
+        let fd = openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+        Self::found(self.path.join(name), fd)
+    }
+
+    /// Opens what a relative path leads to, each directory of it in the one before.
+    pub(crate) fn enter_all(&self, path: &Path) -> Result<Self, FileError> {
+        path.components().try_fold(self.again()?, |at, next| match next {
+            Component::Normal(name) => at.enter(name),
+            _ => Err(at.error("open", path, io::ErrorKind::InvalidInput)),
+        })
+    }
+
+    /// Makes a directory for its owner only, and opens it. What is opened is empty, whatever took its place in between.
+    pub(crate) fn make(&self, name: &str) -> Result<Self, FileError> {
+        let made = mkdirat(&self.fd, name, Mode::RWXU);
+        made.map_err(|error| self.error("make", name, error))?;
+        let directory = self.enter(name)?;
+        if directory.names()?.is_empty() {
+            Ok(directory)
+        } else {
+            Err(self.error("make", name, io::ErrorKind::AlreadyExists))
+        }
+    }
+
+    /// The same directory, opened once more.
+    pub(crate) fn again(&self) -> Result<Self, FileError> {
+        let fd = self.fd.try_clone();
+        Ok(Self {
+            fd: fd.map_err(FileError::at("open", &self.path))?,
+            path: self.path.clone(),
+        })
+    }
+
+    fn found(path: PathBuf, fd: rustix::io::Result<OwnedFd>) -> Result<Self, FileError> {
+        match fd {
+            Ok(fd) => Ok(Self { fd, path }),
+            Err(error) => Err(FileError::at("open", path)(error.into())),
+        }
+    }
+
+    /// Where it was found.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path that leads to this directory itself, for programs that this process starts in it. Where the system has no such
+    /// path, it is the one where the directory was found.
+    pub(crate) fn reached(&self) -> PathBuf {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::fd::AsRawFd as _;
+            PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
+        }
+        #[cfg(not(target_os = "linux"))]
+        self.path.clone()
+    }
+
+    /// An error of an action on what has this name.
+    pub(crate) fn error(&self, act: &'static str, name: impl AsRef<Path>, error: impl Into<io::Error>) -> FileError {
+        FileError::at(act, self.path.join(name))(error.into())
+    }
+
+    fn own_error(&self, act: &'static str, error: Errno) -> FileError {
+        FileError::at(act, &self.path)(error.into())
+    }
+
+    /// What has this name; `None` if nothing has.
+    pub(crate) fn find(&self, name: impl AsRef<OsStr>) -> Option<Stat> {
+        statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// The directory itself.
+    pub(crate) fn metadata(&self) -> Result<Stat, FileError> {
+        fstat(&self.fd).map_err(|error| self.own_error("read", error))
+    }
+
+    /// The names of all that is in it.
+    pub(crate) fn names(&self) -> Result<Vec<OsString>, FileError> {
+        let entries = Entries::read_from(&self.fd).map_err(|error| self.own_error("read", error))?;
+        let names = entries.map(|entry| {
+            let entry = entry.map_err(|error| self.own_error("read", error))?;
+            Ok(OsStr::from_bytes(entry.file_name().to_bytes()).to_owned())
+        });
+        names
+            .filter(|name| !name.as_ref().is_ok_and(|name| name == "." || name == ".."))
+            .collect()
+    }
+
+    /// Opens a regular file.
+    pub(crate) fn open_regular(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        open_regular(self, name.as_ref())
+    }
+
+    /// Creates a file, or opens the one that is there if `flags` do not exclude that.
+    pub(crate) fn create(&self, name: &str, flags: OFlags, mode: u32) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags;
+        // The file creation mask of the process applies.
+        let file = openat(&self.fd, name, flags, Mode::from_raw_mode(mode as rustix::fs::RawMode))?;
+        Ok(File::from(file))
+    }
+
+    /// Writes a new file, synced.
+    pub(crate) fn write_new(&self, name: &str, mode: u32, bytes: &[u8]) -> Result<(), FileError> {
+        let written = self.create(name, OFlags::EXCL, mode).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        written.map_err(|error| self.error("write", name, error))
+    }
+
+    /// Renames something to a name in `other` that nothing has.
+    pub(crate) fn rename(&self, name: impl AsRef<Path>, other: &Self, to: impl AsRef<Path>) -> io::Result<()> {
+        rename_new(self, name.as_ref(), other, to.as_ref())
+    }
+
+    /// Replaces a file of this name by another one.
+    pub(crate) fn replace(&self, from: &str, name: &str) -> Result<(), FileError> {
+        renameat(&self.fd, from, &self.fd, name).map_err(|error| self.error("replace", name, error))
+    }
+
+    /// Removes a file, or a directory with all that is in it. What is missing is no error.
+    pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), FileError> {
+        let name = name.as_ref();
+        let Some(found) = self.find(name) else {
+            return Ok(());
+        };
+        if FileType::from_raw_mode(found.st_mode).is_dir() {
+            let directory = self.enter(name)?;
+            let mut names = directory.names()?.into_iter();
+            names.try_for_each(|name| directory.remove(name))?;
+            return self.remove_empty(name);
+        }
+        self.unlink(name, AtFlags::empty())
+    }
+
+    /// Removes a directory in which nothing is.
+    pub(crate) fn remove_empty(&self, name: impl AsRef<OsStr>) -> Result<(), FileError> {
+        self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
+    }
+
+    fn unlink(&self, name: &OsStr, flags: AtFlags) -> Result<(), FileError> {
+        match unlinkat(&self.fd, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(self.error("remove", name, error)),
+        }
+    }
+
+    /// Makes its names durable.
+    pub(crate) fn sync(&self) -> Result<(), FileError> {
+        rustix::fs::fsync(&self.fd).map_err(|error| self.own_error("sync", error))
+    }
+}
+
+/// Opens a regular file in a directory, not through a link.
+pub(crate) fn open_regular(directory: impl AsFd, path: impl AsRef<Path>) -> io::Result<File> {
+    // Without blocking, should it be a pipe by now.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(directory, path.as_ref(), flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    Ok(file)
+}
+
+/// Renames a file or directory; `AlreadyExists` if `to` is taken.
+pub(crate) fn rename_new(from: impl AsFd, name: &Path, into: impl AsFd, to: &Path) -> io::Result<()> {
+    match renameat_with(&from, name, &into, to, RenameFlags::NOREPLACE) {
+        // A file system that cannot exclude it in one step. What can be replaced is a file or empty directory that is made
+        // between the two.
+        Err(Errno::INVAL | Errno::NOSYS) => match statat(&into, to, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => Ok(renameat(from, name, into, to)?),
+        },
+        result => Ok(result?),
+    }
+}
+
+/// A file as it was when it was used, so that another one, or what was written to it since, is told from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Original {
+    /// Where it is.
+    pub path: PathBuf,
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Original {
+    /// The file at `path`, as it is described.
+    pub(crate) fn new(path: PathBuf, stat: &Stat) -> Self {
+        // Their types differ between systems.
+        #[allow(clippy::unnecessary_cast, clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "see above")]
+        Self {
+            path,
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            bytes: stat.st_size as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        }
+    }
+
+    /// The regular file that is itself at `path` now.
+    pub(crate) fn at(path: PathBuf) -> io::Result<Self> {
+        let found = fstat(open_regular(CWD, &path)?)?;
+        Ok(Self::new(path, &found))
+    }
+
+    /// Whether `file` is still it.
+    pub(crate) fn is(&self, file: &File) -> io::Result<bool> {
+        Ok(*self == Self::new(self.path.clone(), &fstat(file)?))
+    }
+
+    /// Removes the file if it is still as it was; false if another one is there, which is left. A missing one is no error.
+    pub(crate) fn remove(&self) -> Result<bool, FileError> {
+        let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            return Ok(false);
+        };
+        let directory = Dir::open(parent)?;
+        match directory.find(name) {
+            None => Ok(true),
+            Some(found) if *self == Self::new(self.path.clone(), &found) => {
+                directory.unlink(name, AtFlags::empty()).map(|()| true)
+            }
+            Some(_) => Ok(false),
+        }
+    }
+}
