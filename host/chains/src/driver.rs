@@ -30,7 +30,7 @@ use crate::{
     driver::runs::Signal,
     plan::stages_in,
     record,
-    rows::{self, About, Batch, LoadError, Stored},
+    rows::{self, About, Batch, LoadError, Looked, Stored},
 };
 
 /// Queued messages; further callers wait to enqueue theirs.
@@ -44,6 +44,10 @@ const SAVE_RETRY: Duration = Duration::from_secs(5);
 
 /// How long it may take until it is saved that a task without a chain was looked at: after a crash it is looked at again.
 const MARK_DELAY: Duration = Duration::from_secs(5);
+
+/// How often jobs that wait for files are looked at, beside whenever a task ends: nothing else tells that one was deleted
+/// after it had failed.
+const REVIEW_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The least time between two announcements of changes.
 const CHANGE_INTERVAL: Duration = Duration::from_millis(500);
@@ -152,6 +156,8 @@ struct Driver {
     /// When changes are announced next, if there are some.
     announce_at: Option<Instant>,
     announced: Instant,
+    /// When jobs that wait for files are looked at next, if there are some.
+    review_at: Option<Instant>,
 }
 
 /// A run of a step.
@@ -177,6 +183,8 @@ enum Wakeup {
     Message(Message),
     Signal(Signal),
     Completed(Arc<Task>),
+    /// A task that others may wait for has ended in another way, or goes on.
+    Changed,
     /// The engine was faster than this loop.
     Missed,
     Timer,
@@ -194,7 +202,10 @@ pub(crate) async fn start(parts: Parts) -> Result<Channels, StartError> {
         jobs: BTreeMap::new(),
         passwords: None,
         last: loaded.last,
-        mark: loaded.mark.unwrap_or_else(|| jiff::Timestamp::now().as_millisecond()),
+        looked: loaded.looked.unwrap_or_else(|| Looked {
+            at: jiff::Timestamp::now().as_millisecond(),
+            tasks: Vec::new(),
+        }),
         salt: salt.clone(),
     };
     if is_first {
@@ -244,6 +255,7 @@ pub(crate) async fn start(parts: Parts) -> Result<Channels, StartError> {
         changed,
         announce_at: None,
         announced: Instant::now(),
+        review_at: Some(Instant::now()),
     };
     tracker.spawn(driver.drive(effects));
     Ok(channels)
@@ -273,7 +285,11 @@ impl Driver {
                 }
                 Wakeup::Completed(task) => self.completed(&task).await,
                 Wakeup::Missed => self.catch_up().await,
+                Wakeup::Changed => self.review(None).await,
                 Wakeup::Timer => {
+                    if self.review_at.is_some_and(|at| at <= Instant::now()) {
+                        self.review(None).await;
+                    }
                     if self.unsaved.save_at.is_some_and(|at| at <= Instant::now()) {
                         let _is_retried = self.save().await;
                     }
@@ -284,7 +300,8 @@ impl Driver {
     }
 
     async fn next_wakeup(&mut self) -> Wakeup {
-        let deadline = [self.unsaved.save_at, self.announce_at].into_iter().flatten().min();
+        let deadlines = [self.unsaved.save_at, self.announce_at, self.review_at];
+        let deadline = deadlines.into_iter().flatten().min();
         tokio::select! {
             () = self.parts.stop.cancelled() => Wakeup::Ended,
             Some(message) = self.messages.recv() => Wakeup::Message(message),
@@ -385,7 +402,7 @@ impl Driver {
                     },
                 }
             }
-            Signal::Removed(id, run) => Input::Removed(id, run),
+            Signal::Removed(id, run, kept) => Input::Removed(id, run, kept),
         };
         let _is_no_command = self.apply(input);
     }
@@ -468,6 +485,9 @@ async fn of_engine(milestones: &mut Milestones) -> Wakeup {
             None => return Wakeup::Ended,
             Some(Err(_)) => return Wakeup::Missed,
             Some(Ok(Milestone::Task(TaskMilestone::Completed, task))) => return Wakeup::Completed(task),
+            Some(Ok(Milestone::Task(TaskMilestone::Failed | TaskMilestone::Cancelled | TaskMilestone::Started, _))) => {
+                return Wakeup::Changed;
+            }
             Some(Ok(_)) => {}
         }
     }

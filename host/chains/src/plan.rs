@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use engine::{GroupId, Task};
-use post::{job::Step, volume_set};
+use post::{
+    job::{Record, Step},
+    volume_set,
+};
 
 /// What a plan needs to know of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub(crate) struct Download {
     pub(crate) id: String,
     /// The file, if it is complete.
     pub(crate) file: Option<PathBuf>,
+    /// Whether it does not go on by itself.
+    pub(crate) has_failed: bool,
 }
 
 impl Download {
@@ -26,6 +31,7 @@ impl Download {
             group: task.group,
             id: task.id.to_string(),
             file: task.path.as_deref().filter(|_| is_complete).map(Path::to_owned),
+            has_failed: matches!(task.phase, engine::Phase::Failed(_)),
         }
     }
 }
@@ -36,12 +42,16 @@ pub(crate) struct Plan {
     pub(crate) files: Vec<PathBuf>,
     /// Of the files.
     pub(crate) tasks: Vec<String>,
+    /// What belongs to them and is not there yet, in words for the user.
+    pub(crate) awaits: Vec<String>,
+    /// Where all of them are, or will be.
+    pub(crate) expected: Vec<PathBuf>,
     /// Whether these are the files of a whole group.
     pub(crate) is_of_group: bool,
 }
 
 /// The files that belong to the finished download `done`: those of its group if a step joins them, all volumes of an
-/// archive, or its own. `None` while some of them are missing: the last one begins the job.
+/// archive, or its own. `None` if none of them is there.
 pub(crate) fn plan(done: &Download, all: &[Download], steps: &[Step]) -> Option<Plan> {
     let joins = steps.iter().any(|step| matches!(step, Step::Mux { .. }));
     if let Some(group) = done.group.filter(|_| joins) {
@@ -55,23 +65,46 @@ pub(crate) fn plan(done: &Download, all: &[Download], steps: &[Step]) -> Option<
     of_all(done, all.iter().filter(is_volume), false)
 }
 
-/// The files of all `members`; `None` if one is not complete.
+/// The files of all `members`, and which are missing. Of two members of one name, as after a second try, one suffices.
 pub(crate) fn of_all<'a>(
     done: &Download,
     members: impl Iterator<Item = &'a Download>,
     is_of_group: bool,
 ) -> Option<Plan> {
-    let mut members: Vec<_> = members.collect();
+    let (mut there, missing): (Vec<_>, Vec<_>) = members.partition(|member| member.file.is_some());
+    let files: Vec<PathBuf> = there.iter().filter_map(|member| member.file.clone()).collect();
+    let is_there = |missing: &&&Download| {
+        let mut there = there.iter();
+        there.any(|member| (&member.name, &member.directory) == (&missing.name, &missing.directory))
+    };
+    let awaited: Vec<_> = missing.iter().filter(|missing| !is_there(missing)).collect();
+    let awaits = awaited.iter().map(|missing| {
+        let state = if missing.has_failed { " (failed)" } else { "" };
+        format!("{}{state}", missing.name)
+    });
+    let expected = awaited.iter().map(|missing| missing.directory.join(&missing.name));
+    let (awaits, expected) = (awaits.collect(), files.iter().cloned().chain(expected).collect());
     // The one that began it comes first among the tasks; files keep their order.
-    let files = members
-        .iter()
-        .map(|member| member.file.clone())
-        .collect::<Option<Vec<_>>>()?;
-    members.sort_by_key(|member| member.id != done.id);
-    Some(Plan {
+    there.sort_by_key(|member| member.id != done.id);
+    (!files.is_empty()).then(|| Plan {
         files,
-        tasks: members.iter().map(|member| member.id.clone()).collect(),
+        tasks: there.iter().map(|member| member.id.clone()).collect(),
+        awaits,
+        expected,
         is_of_group,
+    })
+}
+
+/// What a job that waits for files works on as things are now. Of tasks that were deleted, it keeps the files if all were.
+pub(crate) fn arrived(record: &Record, tasks: &[String], all: &[Download]) -> Plan {
+    let begun = tasks.iter().find_map(|task| all.iter().find(|other| other.id == *task));
+    let found = begun.and_then(|done| plan(done, all, &record.steps));
+    found.unwrap_or_else(|| Plan {
+        files: record.files.clone(),
+        tasks: tasks.to_vec(),
+        awaits: Vec::new(),
+        expected: record.files.clone(),
+        is_of_group: false,
     })
 }
 
@@ -105,6 +138,7 @@ mod tests {
             group: group.map(|number| GroupId::from_bytes([number; 16])),
             id: name.to_owned(),
             file: is_complete.then(|| Path::new("/d").join(name)),
+            has_failed: false,
         }
     }
 
@@ -126,10 +160,11 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let early = all(false);
-        assert_eq!(plan(&early[1], &early, &unpack()), None);
+        let found = plan(&early[1], &early, &unpack()).unwrap();
+        assert_eq!((found.files.len(), found.awaits), (2, vec!["a.part3.rar".to_owned()]));
         let late = all(true);
         let found = plan(&late[2], &late, &unpack()).unwrap();
-        assert_eq!(found.files.len(), 3);
+        assert_eq!((found.files.len(), found.awaits.len()), (3, 0));
         assert_eq!(found.tasks[0], "a.part3.rar");
         let elsewhere = Download {
             directory: "/e".into(),
@@ -144,6 +179,54 @@ mod tests {
     }
 
     #[test]
+    fn what_failed_is_awaited_by_name_until_it_is_there_a_second_time() {
+        let failed = Download {
+            has_failed: true,
+            id: "first try".to_owned(),
+            ..download("a.part2.rar", None, false)
+        };
+        let mut all = vec![download("a.part1.rar", None, true), failed];
+        let found = plan(&all[0], &all, &unpack()).unwrap();
+        assert_eq!(found.awaits, ["a.part2.rar (failed)"]);
+        all.push(download("a.part2.rar", None, true));
+        let found = plan(&all[2], &all, &unpack()).unwrap();
+        assert_eq!((found.files.len(), found.awaits.len()), (2, 0));
+        all.truncate(1);
+        assert_eq!(
+            plan(&all[0], &all, &unpack()).unwrap().awaits.len(),
+            0,
+            "it was deleted"
+        );
+    }
+
+    #[test]
+    fn a_job_that_waits_takes_what_came_and_goes_on_without_what_was_deleted() {
+        let record: Record = serde_json::from_str(
+            r#"{"id":1,"files":["/d/a.part1.rar"],"steps":[{"kind":"unpack"}],"step":0,"run":0,
+                "phase":{"kind":"waiting"},"awaits":["a.part2.rar"]}"#,
+        )
+        .unwrap();
+        let tasks = ["a.part1.rar".to_owned()];
+        let mut all = vec![
+            download("a.part1.rar", None, true),
+            download("a.part2.rar", None, true),
+            download("a.part3.rar", None, false),
+        ];
+        let plan = arrived(&record, &tasks, &all);
+        assert_eq!((plan.tasks.len(), plan.awaits), (2, vec!["a.part3.rar".to_owned()]));
+        all.truncate(2);
+        let plan = arrived(&record, &tasks, &all);
+        assert_eq!((plan.files.len(), plan.awaits.len()), (2, 0));
+        all.remove(0);
+        let plan = arrived(&record, &tasks, &all);
+        assert_eq!(
+            (plan.files, plan.awaits.len()),
+            (record.files, 0),
+            "its own task was deleted"
+        );
+    }
+
+    #[test]
     fn tracks_of_a_group_are_joined_when_all_are_there() {
         let steps = [Step::Mux {
             container: Container::Mp4,
@@ -153,7 +236,9 @@ mod tests {
             download("a.m4a", Some(1), false),
             download("x", None, false),
         ];
-        assert_eq!(plan(&all[0], &all, &steps), None);
+        let found = plan(&all[0], &all, &steps).unwrap();
+        assert_eq!(found.awaits, ["a.m4a"]);
+        assert_eq!(concerning(&steps, &found.expected), steps, "it will be joined");
         let all = [
             download("v.mp4", Some(1), true),
             download("a.m4a", Some(1), true),

@@ -10,6 +10,9 @@ use protocol::{PostContainer, PostJobDto, PostState, PostStep};
 
 use crate::rows::About;
 
+/// Names in a message.
+const MAX_NAMES: usize = 5;
+
 /// Why a chain is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -112,15 +115,31 @@ fn shown(step: &Step) -> PostStep {
     }
 }
 
+/// The first of many names.
+fn some(names: &[String]) -> String {
+    let first = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
 /// A job as clients see it.
 pub(crate) fn job(about: &About, view: &View<'_>) -> PostJobDto {
     let record = view.record;
     let (state, message) = match &record.phase {
-        Phase::Waiting => (PostState::Waiting, ""),
-        Phase::Running | Phase::Removing { .. } => (PostState::Running, ""),
-        Phase::Done => (PostState::Done, ""),
-        Phase::Failed { reason } => (PostState::Failed, reason.as_str()),
-        Phase::Cancelled => (PostState::Cancelled, ""),
+        Phase::Waiting if record.is_awaiting() => (PostState::Waiting, format!("waits for {}", some(&record.awaits))),
+        Phase::Waiting => (PostState::Waiting, String::new()),
+        Phase::Running | Phase::Removing { .. } => (PostState::Running, String::new()),
+        Phase::Done if !record.kept.is_empty() => {
+            let kept = record.kept.iter().map(|file| file.display().to_string());
+            let kept = some(&kept.collect::<Vec<_>>());
+            let message = format!("kept, because it is not the file that was unpacked or cannot be removed: {kept}");
+            (PostState::Done, message)
+        }
+        Phase::Done => (PostState::Done, String::new()),
+        Phase::Failed { reason } => (PostState::Failed, reason.clone()),
+        Phase::Cancelled => (PostState::Cancelled, String::new()),
     };
     PostJobDto {
         job_id: record.id.0,
@@ -131,13 +150,15 @@ pub(crate) fn job(about: &About, view: &View<'_>) -> PostJobDto {
         step: u32::try_from(record.step).unwrap_or(u32::MAX),
         state,
         progress: view.progress,
-        message: message.to_owned(),
+        message,
         created_at_ms: about.created_ms,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use post::job::Record;
+
     use super::*;
 
     #[test]
@@ -159,5 +180,28 @@ mod tests {
         ] {
             assert!(chain_of(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_a_job_waits_for_and_what_it_left_is_said() {
+        let mut record: Record = serde_json::from_str(
+            r#"{"id":1,"files":["/d/a.part1.rar"],"steps":[{"kind":"unpack"}],"step":0,"run":0,
+                "phase":{"kind":"waiting"},"awaits":["1","2","3","4","5","6 (failed)","7"]}"#,
+        )
+        .unwrap();
+        let shown = |record: &Record| {
+            let view = View { record, progress: None };
+            let shown = job(&About::default(), &view);
+            (shown.state, shown.message)
+        };
+        assert_eq!(
+            shown(&record),
+            (PostState::Waiting, "waits for 1, 2, 3, 4, 5 and 2 more".to_owned())
+        );
+        record.awaits.clear();
+        assert_eq!(shown(&record), (PostState::Waiting, String::new()));
+        (record.phase, record.kept) = (Phase::Done, vec!["/d/a.zip".into()]);
+        let (state, message) = shown(&record);
+        assert!(state == PostState::Done && message.ends_with(": /d/a.zip"), "{message}");
     }
 }

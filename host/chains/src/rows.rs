@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use engine::TaskId;
 use post::{
     job::{JobId, Passwords, Record},
     rename::Source,
@@ -41,6 +40,7 @@ const PASSWORDS: &str = "chain passwords";
 
 const LAST: &str = "last";
 const MARK: &str = "mark";
+const SEEN: &str = "seen";
 const SALT: &str = "salt";
 
 /// Why the jobs cannot be read.
@@ -79,12 +79,49 @@ pub(crate) struct About {
     /// The day on which the last task was finished.
     pub(crate) date: Option<String>,
     pub(crate) created_ms: i64,
+    /// When the last of the tasks came that it had to wait for; 0 if it never had to.
+    #[serde(default)]
+    pub(crate) arrived_ms: i64,
 }
 
 impl About {
-    pub(crate) fn is_of(&self, task: TaskId) -> bool {
-        let task = task.to_string();
-        self.tasks.contains(&task)
+    /// Whether the job works on the file of a task as it was completed at `at`.
+    pub(crate) fn is_of(&self, task: &str, at: i64) -> bool {
+        self.created_ms.max(self.arrived_ms) >= at && self.tasks.iter().any(|other| other == task)
+    }
+}
+
+/// Up to where completed tasks were looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// Those that were completed before were, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// Those that were completed in that millisecond and were looked at.
+    pub(crate) tasks: Vec<String>,
+}
+
+impl Looked {
+    /// Whether a task that was completed at `at` was looked at.
+    pub(crate) fn covers(&self, task: &str, at: i64) -> bool {
+        at < self.at || self.has_seen(task, at)
+    }
+
+    /// Whether it was the last that was looked at, or one of those.
+    pub(crate) fn has_seen(&self, task: &str, at: i64) -> bool {
+        at == self.at && self.tasks.iter().any(|seen| seen == task)
+    }
+
+    /// Notes a task that was looked at; whether that is new.
+    pub(crate) fn note(&mut self, task: &str, at: i64) -> bool {
+        if self.covers(task, at) {
+            return false;
+        }
+        if at > self.at {
+            self.at = at;
+            self.tasks.clear();
+        }
+        self.tasks.push(task.to_owned());
+        true
     }
 }
 
@@ -102,8 +139,8 @@ pub(crate) struct Loaded {
     pub(crate) passwords: Vec<Secret>,
     /// The last id that a job had.
     pub(crate) last: u64,
-    /// Tasks that were completed before this moment were looked at, in milliseconds since 1970. `None` at the first start.
-    pub(crate) mark: Option<i64>,
+    /// `None` at the first start.
+    pub(crate) looked: Option<Looked>,
     /// `None` at the first start.
     pub(crate) salt: Option<String>,
 }
@@ -115,7 +152,7 @@ pub(crate) struct Batch {
     pub(crate) jobs: BTreeMap<JobId, Option<Stored>>,
     pub(crate) passwords: Option<Vec<Secret>>,
     pub(crate) last: u64,
-    pub(crate) mark: i64,
+    pub(crate) looked: Looked,
     pub(crate) salt: String,
 }
 
@@ -145,7 +182,8 @@ fn save_rows(transaction: &Transaction<'_>, vault: &Vault, batch: &Batch) -> sql
     }
     let state = [
         (LAST, batch.last.to_string()),
-        (MARK, batch.mark.to_string()),
+        (MARK, batch.looked.at.to_string()),
+        (SEEN, batch.looked.tasks.join(" ")),
         (SALT, batch.salt.clone()),
     ];
     let mut insert =
@@ -177,11 +215,15 @@ fn load_rows(connection: &Connection, vault: &Vault) -> Result<Loaded, LoadError
             .query_row(sql, [name], |row| row.get::<_, String>(0))
             .optional()
     };
+    let seen = state(SEEN)?.unwrap_or_default();
+    let seen = seen.split_whitespace().map(ToOwned::to_owned).collect();
     Ok(Loaded {
         jobs,
         passwords: passwords.transpose()?.unwrap_or_default().0,
         last: state(LAST)?.and_then(|text| text.parse().ok()).unwrap_or(0),
-        mark: state(MARK)?.and_then(|text| text.parse().ok()),
+        looked: state(MARK)?
+            .and_then(|text| text.parse().ok())
+            .map(|at| Looked { at, tasks: seen }),
         salt: state(SALT)?,
     })
 }
@@ -201,4 +243,53 @@ fn not_encoded(error: impl std::error::Error + Send + Sync + 'static) -> sql::Er
 
 fn job_context(id: i64) -> String {
     format!("chain job {id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_looked_at_once_and_others_of_its_millisecond_are_not_left_out() {
+        let mut looked = Looked::default();
+        assert!(looked.note("a", 7));
+        assert!(
+            looked.covers("a", 7) && !looked.note("a", 7),
+            "after a restart it is not begun again"
+        );
+        assert!(!looked.covers("b", 7));
+        assert!(looked.note("b", 7));
+        assert!(looked.covers("a", 7) && looked.covers("b", 7));
+        assert!(looked.note("c", 8));
+        assert_eq!(looked.tasks, ["c"], "no more than those of one moment");
+        assert!(looked.covers("b", 7) && !looked.has_seen("b", 7));
+        assert!(!looked.covers("a", 9), "it was completed once more");
+    }
+
+    #[test]
+    fn a_job_is_that_of_a_completion_and_not_of_the_next_one() {
+        let about = About {
+            tasks: vec!["a".to_owned()],
+            created_ms: 10,
+            ..About::default()
+        };
+        assert!(about.is_of("a", 10) && !about.is_of("a", 11) && !about.is_of("b", 9));
+        let about = About {
+            arrived_ms: 20,
+            ..about
+        };
+        assert!(about.is_of("a", 20) && !about.is_of("a", 21));
+    }
+
+    #[tokio::test]
+    async fn what_was_looked_at_survives_a_restart() {
+        let store = Store::in_memory(&[MIGRATIONS]).unwrap();
+        let vault = Arc::new(Vault::ephemeral().unwrap());
+        assert_eq!(load(&store, &vault).await.unwrap().looked, None);
+        let mut batch = Batch::default();
+        batch.looked.note("a", 7);
+        batch.looked.note("b", 7);
+        save(&store, &vault, batch.clone()).await.unwrap();
+        assert_eq!(load(&store, &vault).await.unwrap().looked, Some(batch.looked));
+    }
 }

@@ -96,7 +96,9 @@ fn unpack(job: &Job) -> Result<Line> {
     let lock = stage.open_regular(LOCK).map_err(|error| internal(&error))?;
     lock.lock_shared().map_err(|error| internal(&error))?;
     let passwords: Vec<_> = job.passwords.iter().map(Secret::new).collect();
-    let (payload, unpacked) = try_passwords(&volumes, &passwords, job.max_bytes, &stage, || reporter(volumes.clone()))?;
+    let (payload, unpacked) = try_passwords(&volumes, &passwords, job.max_bytes, &stage, || {
+        reporter(volumes.clone())
+    })?;
     Ok(line(payload, unpacked))
 }
 

@@ -7,7 +7,7 @@ use std::{
     io::{self, Write as _},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::ffi::OsStrExt as _,
+        unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     },
     path::{Component, Path, PathBuf},
 };
@@ -251,28 +251,27 @@ pub struct Original {
 }
 
 impl Original {
-    /// The file at `path`, as it is described.
-    pub(crate) fn new(path: PathBuf, stat: &Stat) -> Self {
-        // Their types differ between systems.
-        #[allow(clippy::unnecessary_cast, clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "see above")]
-        Self {
+    /// `file`, which was opened at `path`.
+    pub(crate) fn of(path: PathBuf, file: &File) -> io::Result<Self> {
+        let found = file.metadata()?;
+        Ok(Self {
             path,
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            bytes: stat.st_size as u64,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        }
+            device: found.dev(),
+            inode: found.ino(),
+            bytes: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+        })
     }
 
     /// The regular file that is itself at `path` now.
     pub(crate) fn at(path: PathBuf) -> io::Result<Self> {
-        let found = fstat(open_regular(CWD, &path)?)?;
-        Ok(Self::new(path, &found))
+        let file = open_regular(CWD, &path)?;
+        Self::of(path, &file)
     }
 
     /// Whether `file` is still it.
     pub(crate) fn is(&self, file: &File) -> io::Result<bool> {
-        Ok(*self == Self::new(self.path.clone(), &fstat(file)?))
+        Ok(*self == Self::of(self.path.clone(), file)?)
     }
 
     /// Removes the file if it is still as it was; false if another one is there, which is left. A missing one is no error.
@@ -281,12 +280,15 @@ impl Original {
             return Ok(false);
         };
         let directory = Dir::open(parent)?;
-        match directory.find(name) {
-            None => Ok(true),
-            Some(found) if *self == Self::new(self.path.clone(), &found) => {
-                directory.unlink(name, AtFlags::empty()).map(|()| true)
-            }
-            Some(_) => Ok(false),
+        if directory.find(name).is_none() {
+            return Ok(true);
         }
+        let is_same = directory.open_regular(name).and_then(|file| self.is(&file));
+        // A link, or what cannot be read, is not what was unpacked.
+        if is_same.unwrap_or(false) {
+            directory.unlink(name, AtFlags::empty())?;
+            return Ok(true);
+        }
+        Ok(false)
     }
 }

@@ -8,6 +8,7 @@
 //! - A job is saved before something is done in its name: before a step starts, before a file gets the path that the step
 //!   intends for it, and before the originals of an archive are removed.
 //! - The originals of an archive are removed only after the result of its step was saved, and not if the job was cancelled.
+//! - A job that awaits files begins no step before they are there.
 //! - A job whose steps are all done, failed or cancelled does nothing until it is retried or forgotten.
 
 use std::{
@@ -168,6 +169,16 @@ pub fn check_chain(steps: &[Step]) -> Result<(), JobError> {
     }
 }
 
+/// Checks what a job works on, and its chain.
+fn check(files: &[PathBuf], steps: &[Step]) -> Result<(), JobError> {
+    check_chain(steps)?;
+    if (1..=MAX_FILES).contains(&files.len()) {
+        Ok(())
+    } else {
+        Err(JobError::Files(files.len()))
+    }
+}
+
 fn name_of(file: &Path) -> std::borrow::Cow<'_, str> {
     file.file_name().unwrap_or_default().to_string_lossy()
 }
@@ -285,9 +296,19 @@ pub struct Record {
     /// Where the running step moves its files: for each file that it began with, in their order.
     #[serde(default)]
     pub intended: Vec<PathBuf>,
+    /// Files that belong to the others and are not there yet, in words for the user. It begins when there are none.
+    #[serde(default)]
+    pub awaits: Vec<String>,
     /// Files of unpacked archives that were to be removed and are kept.
     #[serde(default)]
     pub kept: Vec<PathBuf>,
+}
+
+impl Record {
+    /// Whether it waits for files, and not for its turn.
+    pub fn is_awaiting(&self) -> bool {
+        self.phase == Phase::Waiting && !self.awaits.is_empty()
+    }
 }
 
 /// A job as it is shown.
@@ -310,6 +331,19 @@ pub enum Input {
         files: Vec<PathBuf>,
         /// At least one.
         steps: Vec<Step>,
+        /// What else it will work on ([`Record::awaits`]).
+        awaits: Vec<String>,
+    },
+    /// Files have come that a job awaits, or are not awaited any more. Nothing happens if it awaits none.
+    Arrived {
+        /// The job.
+        id: JobId,
+        /// What its first step works on.
+        files: Vec<PathBuf>,
+        /// At least one.
+        steps: Vec<Step>,
+        /// What is still missing.
+        awaits: Vec<String>,
     },
     /// A run has come so far, in thousandths.
     Progress(JobId, Run, u16),
@@ -456,7 +490,26 @@ impl State {
     /// Applies an input. Nothing changes if it is refused.
     pub fn apply(&mut self, input: Input, effects: &mut Vec<Effect>) -> Result<(), JobError> {
         match input {
-            Input::Add { id, files, steps } => self.add(id, files, steps, effects)?,
+            Input::Add {
+                id,
+                files,
+                steps,
+                awaits,
+            } => self.add((id, files, steps, awaits), effects)?,
+            Input::Arrived {
+                id,
+                files,
+                steps,
+                awaits,
+            } => {
+                check(&files, &steps)?;
+                let job = self.jobs.get_mut(&id).ok_or(JobError::Unknown(id))?;
+                let record = &mut job.record;
+                if record.is_awaiting() && (&record.files, &record.steps, &record.awaits) != (&files, &steps, &awaits) {
+                    (record.files, record.steps, record.awaits) = (files, steps, awaits);
+                    job.enter(Phase::Waiting, effects);
+                }
+            }
             Input::Progress(id, run, progress) => {
                 if let Some(job) = self.running(id, run) {
                     job.progress = Some(progress.min(1000));
@@ -535,18 +588,13 @@ impl State {
 
     fn add(
         &mut self,
-        id: JobId,
-        files: Vec<PathBuf>,
-        steps: Vec<Step>,
+        (id, files, steps, awaits): (JobId, Vec<PathBuf>, Vec<Step>, Vec<String>),
         effects: &mut Vec<Effect>,
     ) -> Result<(), JobError> {
         if self.last >= Some(id) {
             return Err(JobError::NotNew(id));
         }
-        check_chain(&steps)?;
-        if !(1..=MAX_FILES).contains(&files.len()) {
-            return Err(JobError::Files(files.len()));
-        }
+        check(&files, &steps)?;
         let open = self.jobs.values().filter(|job| !job.record.phase.is_ended());
         if open.count() >= MAX_OPEN_JOBS {
             return Err(JobError::Full);
@@ -560,6 +608,7 @@ impl State {
             first: None,
             phase: Phase::Waiting,
             intended: Vec::new(),
+            awaits,
             kept: Vec::new(),
         };
         effects.push(Effect::Save(record.clone()));
@@ -642,7 +691,8 @@ impl State {
         let mut unpacks = UNPACKS.saturating_sub(running(true));
         let mut others = OTHERS.saturating_sub(running(false));
         let waiting = self.jobs.values_mut();
-        for job in waiting.filter(|job| job.record.phase == Phase::Waiting) {
+        let is_ready = |job: &&mut Job| job.record.phase == Phase::Waiting && job.record.awaits.is_empty();
+        for job in waiting.filter(is_ready) {
             let free = if job.current().is_unpack() {
                 &mut unpacks
             } else {

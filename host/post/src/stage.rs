@@ -289,7 +289,11 @@ pub(crate) fn recover_in(destination: Dir, run: &RunId) -> Result<Option<Unpacke
     if parent.find(payload_name).is_some() {
         let wanted = FileName::sanitise(&placed.name);
         placed = stage.place(&payload, &wanted, (placed.files, placed.bytes), &originals)?;
-    } else if !stage.destination.find(&placed.name).is_some_and(|found| is_directory(&found)) {
+    } else if !stage
+        .destination
+        .find(&placed.name)
+        .is_some_and(|found| is_directory(&found))
+    {
         return Ok(None);
     }
     Ok(Some(Unpacked { placed, originals }))
@@ -317,7 +321,14 @@ pub fn sweep(directory: &Path, keep: &[RunId]) -> Result<usize, FileError> {
 /// The directory, unless it is gone.
 fn opened(directory: &Path) -> Result<Option<Dir>, FileError> {
     match Dir::open(directory) {
-        Err(error) if matches!(error.source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error)
+            if matches!(
+                error.source.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
         opened => opened.map(Some),
     }
 }
@@ -334,7 +345,10 @@ fn remove(destination: &Dir, name: &str, dir: &Dir) -> Result<(), FileError> {
 
 /// Directories whose names are those of stages, and that only this user writes to.
 fn stages(directory: &Dir) -> Result<Vec<(String, Dir)>, FileError> {
-    let names = directory.names()?.into_iter().filter_map(|name| name.into_string().ok());
+    let names = directory
+        .names()?
+        .into_iter()
+        .filter_map(|name| name.into_string().ok());
     let named = names.filter(|name| name.starts_with('.') && name.contains(SUFFIX));
     // What cannot be opened is a link, or of somebody else.
     let opened = named.filter_map(|name| directory.enter(&name).ok().map(|dir| (name, dir)));

@@ -222,10 +222,12 @@ impl Attempt {
 fn find(request: Request) -> Result<Attempt, UnpackError> {
     let volumes = find_volumes(&request.archive)?;
     let originals = volumes.into_iter().map(Original::at);
-    let originals = originals.collect::<io::Result<_>>().map_err(|error| UnpackError::Refused {
-        archive: request.archive.clone(),
-        refusal: Reason::read(&error).of_archive(),
-    })?;
+    let originals = originals
+        .collect::<io::Result<_>>()
+        .map_err(|error| UnpackError::Refused {
+            archive: request.archive.clone(),
+            refusal: Reason::read(&error).of_archive(),
+        })?;
     Ok(Attempt {
         originals,
         destination: Dir::open(&request.destination)?,

@@ -20,7 +20,7 @@ use std::{
 
 use confined::OwnCommand;
 use private_files::FileError;
-use rustix::fs::{FileType, fstat};
+use rustix::fs::FileType;
 use transfer::{ByteCount, FileName, Secret, file_name::fold};
 
 use crate::{
@@ -611,9 +611,10 @@ impl Workspace {
         state.unpacks += 1;
         let all: Vec<_> = state.files.iter().map(|file| file.present.clone()).collect();
         let originals = volumes(&present, &all)?.into_iter().map(|volume| {
-            let found = self.root.open_regular(&volume).and_then(|file| Ok(fstat(file)?));
-            let found = found.map_err(|error| self.root.error("open", &volume, error))?;
-            Ok(Original::new(self.path().join(&volume), &found))
+            let path = self.path().join(&volume);
+            let file = self.root.open_regular(&volume);
+            let original = file.and_then(|file| Original::of(path, &file));
+            Ok(original.map_err(|error| self.root.error("open", &volume, error))?)
         });
         let originals = originals.collect::<Result<_>>()?;
         Ok(Begun::Wanted { present, originals })
@@ -710,7 +711,10 @@ fn plain_name(file: &Path) -> Result<String> {
 
 /// The names of the regular files directly in a directory, sorted, without those that plugins are not given.
 fn listed(directory: &Dir) -> Result<Vec<String>> {
-    let names = directory.names()?.into_iter().filter_map(|name| name.into_string().ok());
+    let names = directory
+        .names()?
+        .into_iter()
+        .filter_map(|name| name.into_string().ok());
     let is_file = |name: &String| {
         let found = directory.find(name);
         found.is_some_and(|found| FileType::from_raw_mode(found.st_mode).is_file())

@@ -1,18 +1,18 @@
 //! How jobs begin: by a finished task, or by a command.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use engine::{Phase, Queue, Snapshot, Task};
 use jiff::{Timestamp, tz::TimeZone};
 use post::{
-    job::{Input, JobId, MAX_FILES, Passwords, Step},
+    job::{Input, JobError, JobId, MAX_FILES, Passwords, Record, Step},
     rename::Source,
 };
 use tokio::time::Instant;
 use transfer::{GivenBy, Secret};
 
 use crate::{
-    driver::{Driver, Error, MARK_DELAY, Subject},
+    driver::{Driver, Error, MARK_DELAY, REVIEW_INTERVAL, Subject},
     plan::{self, Download, Plan},
     rows::About,
 };
@@ -20,6 +20,8 @@ use crate::{
 impl Driver {
     /// Begins the job that follows a task, if one does.
     pub(super) async fn completed(&mut self, task: &Arc<Task>) {
+        // A job may be waiting for it.
+        self.review(None).await;
         if self.follow(task, None).await {
             let _is_retried = self.save().await;
         } else {
@@ -34,13 +36,14 @@ impl Driver {
         let Ok(snapshot) = self.parts.engine.snapshot().await else {
             return;
         };
-        let mark = self.unsaved.batch.mark;
-        let mut missed: Vec<_> = snapshot
-            .tasks
-            .iter()
-            .filter(|task| task.phase == Phase::Completed && completed_ms(task).is_some_and(|at| at >= mark))
-            .filter(|task| !self.has_job_since(task))
-            .collect();
+        // As the tasks are in this snapshot: what a job waited for gets no job of its own.
+        self.review(Some(&snapshot)).await;
+        let looked = &self.unsaved.batch.looked;
+        let is_missed = |task: &&Arc<Task>| {
+            let at = completed_ms(task).filter(|_| task.phase == Phase::Completed);
+            at.is_some_and(|at| !looked.covers(&task.id.to_string(), at))
+        };
+        let mut missed: Vec<_> = snapshot.tasks.iter().filter(is_missed).collect();
         missed.sort_by_key(|task| completed_ms(task));
         for task in missed {
             self.follow(task, Some(&snapshot)).await;
@@ -48,25 +51,76 @@ impl Driver {
         let _is_retried = self.save().await;
     }
 
-    /// Whether a job works on the task's file as it is now.
-    fn has_job_since(&self, task: &Task) -> bool {
-        let at = completed_ms(task).unwrap_or(i64::MAX);
-        self.about
-            .values()
-            .any(|about| about.created_ms >= at && about.is_of(task.id))
+    /// Looks again at the jobs that wait for files.
+    pub(super) async fn review(&mut self, snapshot: Option<&Snapshot>) {
+        let waiting = self.state.views().filter(|view| view.record.is_awaiting());
+        let waiting: Vec<_> = waiting.map(|view| view.record.clone()).collect();
+        self.review_at = (!waiting.is_empty()).then(|| Instant::now() + REVIEW_INTERVAL);
+        if waiting.is_empty() {
+            return;
+        }
+        let all = match snapshot {
+            Some(snapshot) => downloads(snapshot),
+            None => match self.parts.engine.snapshot().await {
+                Ok(snapshot) => downloads(&snapshot),
+                Err(_) => return,
+            },
+        };
+        for record in waiting {
+            let id = record.id;
+            if let Err(error) = self.arrive(record, &all) {
+                tracing::warn!(job = id.0, %error, "a job does not go on with the files that came");
+            }
+        }
+        let _is_retried = self.save().await;
     }
 
-    /// Adds the job that follows a task, if one does, and notes that it was looked at.
+    fn arrive(&mut self, record: Record, all: &[Download]) -> Result<(), JobError> {
+        let id = record.id;
+        let Some(about) = self.about.get_mut(&id) else {
+            return Ok(());
+        };
+        let plan = plan::arrived(&record, &about.tasks, all);
+        if about.tasks != plan.tasks {
+            about.tasks = plan.tasks;
+            about.arrived_ms = Timestamp::now().as_millisecond();
+        }
+        let mut steps = record.steps;
+        if plan.awaits.is_empty() {
+            steps = plan::concerning(&steps, &plan.files);
+        }
+        if steps.is_empty() {
+            // With what was deleted, the reason for the job is gone.
+            self.apply(Input::Cancel(id))?;
+            return self.apply(Input::Forget(id));
+        }
+        let (files, awaits) = (plan.files, plan.awaits);
+        self.apply(Input::Arrived {
+            id,
+            files,
+            steps,
+            awaits,
+        })
+    }
+
+    /// Whether a job works on a task's file as it was completed at `at`.
+    fn has_job_since(&self, task: &str, at: i64) -> bool {
+        self.about.values().any(|about| about.is_of(task, at))
+    }
+
+    /// Adds the job that follows a task, if one does, and notes that it was looked at. It is looked at once, however often it
+    /// is said that it was completed.
     async fn follow(&mut self, task: &Arc<Task>, snapshot: Option<&Snapshot>) -> bool {
+        let (id, at) = (task.id.to_string(), completed_ms(task).unwrap_or(i64::MAX));
+        if self.unsaved.batch.looked.has_seen(&id, at) || self.has_job_since(&id, at) {
+            self.unsaved.is_dirty |= self.unsaved.batch.looked.note(&id, at);
+            return false;
+        }
         let is_added = self.try_follow(task, snapshot).await.unwrap_or_else(|error| {
             tracing::warn!(task = %task.id, %error, "nothing follows a finished download");
             false
         });
-        if let Some(at) = completed_ms(task) {
-            let mark = &mut self.unsaved.batch.mark;
-            self.unsaved.is_dirty |= at > *mark;
-            *mark = at.max(*mark);
-        }
+        self.unsaved.is_dirty |= self.unsaved.batch.looked.note(&id, at);
         is_added
     }
 
@@ -83,10 +137,12 @@ impl Driver {
         let Some(plan) = plan::plan(&done, &all, &steps) else {
             return Ok(false);
         };
-        let steps = plan::concerning(&steps, &plan.files);
-        if steps.is_empty() {
+        let concerned = plan::concerning(&steps, &plan.expected);
+        if concerned.is_empty() {
             return Ok(false);
         }
+        // Which of them have something to do is known when all files are.
+        let steps = if plan.awaits.is_empty() { concerned } else { steps };
         self.add(task, plan, steps)?;
         Ok(true)
     }
@@ -122,7 +178,10 @@ impl Driver {
             Subject::Task(_) => plan::plan(&done, &all, &steps),
             Subject::Group(id) => plan::of_all(&done, all.iter().filter(|other| other.group == Some(id)), true),
         };
-        let plan = plan.ok_or_else(|| Error::NotFinished(format!("{} or a file that belongs to it", done.name)))?;
+        let plan = plan.ok_or_else(|| Error::NotFinished(done.name.clone()))?;
+        if let Some(missing) = plan.awaits.first() {
+            return Err(Error::NotFinished(missing.clone()));
+        }
         let steps = steps.into_iter().map(|step| with_passwords(step, &passwords));
         self.add(task, plan, steps.collect())
     }
@@ -146,10 +205,20 @@ impl Driver {
             }),
             date: completed_ms(task).and_then(day),
             created_ms: Timestamp::now().as_millisecond(),
+            arrived_ms: 0,
         };
         self.about.insert(id, about);
-        let files: Vec<PathBuf> = plan.files;
-        if let Err(error) = self.apply(Input::Add { id, files, steps }) {
+        let (files, awaits) = (plan.files, plan.awaits);
+        if !awaits.is_empty() {
+            self.review_at.get_or_insert(Instant::now() + REVIEW_INTERVAL);
+        }
+        let input = Input::Add {
+            id,
+            files,
+            steps,
+            awaits,
+        };
+        if let Err(error) = self.apply(input) {
             self.about.remove(&id);
             return Err(error.into());
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use post::{
-    Events, MAX_PASSWORDS, Outcome, RunId,
+    Events, MAX_PASSWORDS, Original, Outcome, RunId,
     job::{Effect, JobId, Passwords, Run, Start, Step},
     remove_originals,
     rename::Known,
@@ -27,7 +27,8 @@ pub(super) enum Signal {
     /// It waits until these paths are saved.
     Intends(JobId, Run, Vec<PathBuf>, oneshot::Sender<()>),
     Ended(JobId, Run, Result<Outcome, String>),
-    Removed(JobId, Run),
+    /// Those that are kept.
+    Removed(JobId, Run, Vec<PathBuf>),
 }
 
 /// Passes news of one run to the loop.
@@ -126,16 +127,23 @@ impl Driver {
         start
     }
 
-    fn remove_originals(&self, id: JobId, run: Run, originals: Vec<PathBuf>) {
+    fn remove_originals(&self, id: JobId, run: Run, originals: Vec<Original>) {
         let signals = self.signal.clone();
         self.parts.tracker.spawn(async move {
+            let all: Vec<_> = originals.iter().map(|original| original.path.clone()).collect();
             let removed = tokio::task::spawn_blocking(move || remove_originals(&originals)).await;
-            match removed {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(job = id.0, %error, "an unpacked archive is kept"),
-                Err(error) => tracing::error!(job = id.0, %error, "an unpacked archive is kept"),
-            }
-            let _is_over = signals.send(Signal::Removed(id, run)).await;
+            let kept = match removed {
+                Ok(Ok(kept)) => kept,
+                Ok(Err(error)) => {
+                    tracing::warn!(job = id.0, %error, "an unpacked archive is kept");
+                    all
+                }
+                Err(error) => {
+                    tracing::error!(job = id.0, %error, "an unpacked archive is kept");
+                    all
+                }
+            };
+            let _is_over = signals.send(Signal::Removed(id, run, kept)).await;
         });
     }
 

@@ -10,8 +10,8 @@ CREATE TABLE chain_passwords (
     sealed BLOB NOT NULL
 ) STRICT;
 
--- What stays when jobs are forgotten: the last id, the moment up to which finished tasks were looked at, and the salt of
--- the names of directories.
+-- What stays when jobs are forgotten: the last id, the moment up to which finished tasks were looked at with the tasks of that
+-- moment, and the salt of the names of directories.
 CREATE TABLE chain_state (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL

@@ -82,7 +82,13 @@ impl World {
         self.next += 1;
         let files = vec!["a.zip".into()];
         let id = JobId(self.next);
-        self.apply(Input::Add { id, files, steps }).unwrap();
+        self.apply(Input::Add {
+            id,
+            files,
+            steps,
+            awaits: Vec::new(),
+        })
+        .unwrap();
     }
 
     /// Ends a run in one of the ways in which it can.
@@ -283,7 +289,11 @@ fn the_archive_is_removed_when_the_result_is_saved_and_the_chain_goes_on() {
     act(&mut world, Act::Removed);
     let start = &world.running[&(JobId(1), Run(2))];
     assert_eq!(start.files, [PathBuf::from("result of 1")]);
-    assert_eq!(world.stored[&JobId(1)].kept, [PathBuf::from("a.zip")], "what could not be removed is said");
+    assert_eq!(
+        world.stored[&JobId(1)].kept,
+        [PathBuf::from("a.zip")],
+        "what could not be removed is said"
+    );
     world.settle();
     assert!(world.state.views().all(|view| view.record.phase == Phase::Done));
 }
@@ -308,7 +318,12 @@ fn limits_and_mistakes_are_refused() {
     let mut world = World::default();
     let mut add = |id, files: usize, steps| {
         let (id, files) = (JobId(id), vec!["f".into(); files]);
-        world.apply(Input::Add { id, files, steps })
+        world.apply(Input::Add {
+            id,
+            files,
+            steps,
+            awaits: Vec::new(),
+        })
     };
     assert_eq!(add(1, 1, vec![]), Err(JobError::Steps(0)));
     assert_eq!(add(1, 1, vec![unpack(false); 17]), Err(JobError::Steps(17)));
@@ -330,7 +345,12 @@ fn limits_and_mistakes_are_refused() {
     world.crash();
     let mut add = |id, files: usize, steps| {
         let (id, files) = (JobId(id), vec!["f".into(); files]);
-        world.apply(Input::Add { id, files, steps })
+        world.apply(Input::Add {
+            id,
+            files,
+            steps,
+            awaits: Vec::new(),
+        })
     };
     assert_eq!(add(1 << 40, 1, vec![unpack(false)]), Err(JobError::Full));
     assert_eq!(world.apply(Input::Forget(JobId(5))), Err(JobError::NotEnded(JobId(5))));
@@ -341,4 +361,42 @@ fn limits_and_mistakes_are_refused() {
 fn secrets_do_not_print() {
     let passwords = Passwords(vec![Secret::new("canary")]);
     assert!(!format!("{passwords:?}").contains("canary"));
+}
+
+#[test]
+fn a_job_begins_when_no_file_is_awaited_any_more() {
+    let mut world = World::default();
+    let id = JobId(1);
+    let (files, steps) = (vec!["a.part1.rar".into()], vec![unpack(false)]);
+    world
+        .apply(Input::Add {
+            id,
+            files,
+            steps,
+            awaits: vec!["a.part2.rar".to_owned(), "a.part3.rar".to_owned()],
+        })
+        .unwrap();
+    let arrived = |count: usize, awaits: &[&str]| Input::Arrived {
+        id,
+        files: (1..=count).map(|number| format!("a.part{number}.rar").into()).collect(),
+        steps: vec![unpack(false)],
+        awaits: awaits.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    world.next = 1;
+    world.add(vec![unpack(false)]);
+    // Another one does not wait behind it, and a crash changes nothing.
+    world.crash();
+    assert_eq!(world.running.keys().map(|(id, _)| id.0).collect::<Vec<_>>(), [2]);
+    world.settle();
+    world.apply(arrived(2, &["a.part3.rar"])).unwrap();
+    world.crash();
+    assert!(world.running.is_empty());
+    assert!(world.stored[&id].is_awaiting());
+    assert_eq!(world.apply(arrived(0, &[])), Err(JobError::Files(0)));
+    world.apply(arrived(3, &[])).unwrap();
+    assert_eq!(world.running[&(id, Run(1))].files.len(), 3);
+    world.apply(arrived(1, &["a.part2.rar"])).unwrap();
+    assert!(!world.stored[&id].is_awaiting(), "not while it runs");
+    world.settle();
+    assert_eq!(world.stored[&id].phase, Phase::Done);
 }

@@ -120,12 +120,18 @@ fn a_crash_before_and_after_the_rename_is_continued() {
     assert_eq!(names(&rig.downloads()), ["set"]);
     // Meanwhile the name was taken.
     complete_stage(&rig, "two");
-    assert_eq!(recover(&rig.downloads(), &run("two")).unwrap().unwrap().placed.name, "set (1)");
+    assert_eq!(
+        recover(&rig.downloads(), &run("two")).unwrap().unwrap().placed.name,
+        "set (1)"
+    );
     sweep(&rig.downloads(), &[]).unwrap();
     // The rename was the last thing that happened.
     let stage = complete_stage(&rig, "three");
     fs::remove_dir_all(stage.join("payload-0/set")).unwrap();
-    assert_eq!(recover(&rig.downloads(), &run("three")).unwrap().unwrap().placed.name, "set");
+    assert_eq!(
+        recover(&rig.downloads(), &run("three")).unwrap().unwrap().placed.name,
+        "set"
+    );
     sweep(&rig.downloads(), &[]).unwrap();
     assert_eq!(names(&rig.downloads()), ["set", "set (1)"]);
 }
@@ -276,21 +282,33 @@ async fn only_the_archive_that_was_unpacked_is_removed() {
     // The same bytes under the same name, and another file nevertheless.
     fs::rename(&archive, rig.root.path().join("elsewhere")).unwrap();
     fs::write(&archive, &bytes).unwrap();
-    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), [archive.clone()]);
+    assert_eq!(
+        post::remove_originals(&unpacked.originals).unwrap(),
+        std::slice::from_ref(&archive)
+    );
     assert!(archive.exists());
     // The same file with other bytes.
     let unpacked = rig.unpack("a.zip", &[]).await.unwrap();
     let written = fs::File::options().append(true).open(&archive).unwrap();
     std::io::Write::write_all(&mut &written, b"more").unwrap();
-    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), [archive.clone()]);
+    assert_eq!(
+        post::remove_originals(&unpacked.originals).unwrap(),
+        std::slice::from_ref(&archive)
+    );
     // A link to it.
     fs::write(&archive, &bytes).unwrap();
     let unpacked = rig.unpack("a.zip", &[]).await.unwrap();
     fs::rename(&archive, rig.downloads().join("b.zip")).unwrap();
     std::os::unix::fs::symlink(rig.downloads().join("b.zip"), &archive).unwrap();
-    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), [archive.clone()]);
+    assert_eq!(
+        post::remove_originals(&unpacked.originals).unwrap(),
+        std::slice::from_ref(&archive)
+    );
     fs::remove_file(&archive).unwrap();
     fs::rename(rig.downloads().join("b.zip"), &archive).unwrap();
-    assert_eq!(post::remove_originals(&unpacked.originals).unwrap(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(
+        post::remove_originals(&unpacked.originals).unwrap(),
+        Vec::<std::path::PathBuf>::new()
+    );
     assert!(!archive.exists());
 }

@@ -91,7 +91,7 @@ pub struct PostJobDto {
     pub state: PostState,
     /// How far the current step is, in thousandths, if that is known.
     pub progress: Option<u16>,
-    /// Why it failed.
+    /// Why it failed, which files it waits for, or what of its work was left undone.
     pub message: String,
     /// When it was created, in milliseconds since 1970.
     pub created_at_ms: i64,
