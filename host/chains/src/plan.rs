@@ -118,7 +118,7 @@ pub(crate) fn stages_in(step: &Step, files: &[PathBuf]) -> Vec<PathBuf> {
     let beside = || files.first().and_then(|file| file.parent()).map(ToOwned::to_owned);
     match step {
         Step::Unpack { into: Some(into), .. } => vec![into.clone()],
-        Step::Unpack { into: None, .. } => beside().into_iter().collect(),
+        Step::Unpack { into: None, .. } | Step::Mux { .. } | Step::Remux { .. } => beside().into_iter().collect(),
         // Or in the directory that an archive was unpacked to: which of both it is, only the disk knows.
         Step::Plugin { .. } => beside().into_iter().chain(files.first().cloned()).collect(),
         _ => Vec::new(),
@@ -259,6 +259,10 @@ mod tests {
         let places = stages_in(&step, &["/d/a.zip".into(), "/d/b.zip".into()]);
         assert_eq!(places, [PathBuf::from("/d"), PathBuf::from("/d/a.zip")]);
         assert_eq!(stages_in(&step, &[]), Vec::<PathBuf>::new());
+        let container = Container::Mp4;
+        for step in [Step::Mux { container }, Step::Remux { container }] {
+            assert_eq!(stages_in(&step, &["/d/a.ts".into()]), [PathBuf::from("/d")]);
+        }
     }
 
     #[test]

@@ -532,6 +532,8 @@ impl State {
             Input::Failed(id, run, reason) => {
                 if let Some(job) = self.running(id, run) {
                     job.record.first = None;
+                    // What a step makes anew it takes back when it fails: what is there then is somebody else's.
+                    job.record.intended.truncate(job.record.files.len());
                     let phase = if job.is_cancelled {
                         Phase::Cancelled
                     } else {

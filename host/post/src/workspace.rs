@@ -13,9 +13,9 @@
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::FileExt as _,
+    os::{fd::OwnedFd, unix::fs::FileExt as _},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use confined::OwnCommand;
@@ -24,7 +24,7 @@ use rustix::fs::FileType;
 use transfer::{ByteCount, FileName, Secret, file_name::fold};
 
 use crate::{
-    dir::{Dir, Original},
+    dir::{Dir, Original, open_regular, rename_new},
     job::Outcome,
     refusal::Refusal,
     rename::free_path,
@@ -301,13 +301,39 @@ impl Workspace {
         Ok(())
     }
 
-    /// A directory of the next new file, for a program that writes it: [`adopt`](Self::adopt) takes it from there. Only the
-    /// owner of the process may look into it, and the files of the job are in the directory above. Empty at first.
+    /// A directory for a program that writes a new file: [`adopt`](Self::adopt) takes it from there. Only the user of this
+    /// process may use it, and the files of the job are in the directory above.
     pub fn scratch(&self) -> Result<Scratch> {
         let mut state = self.working()?;
         self.new_files(&mut state)?;
-        let stage = state.stage.as_ref().map(|(stage, _)| stage.dir());
-        Ok(Scratch(stage.expect("it was just made").again()?))
+        let (stage, _) = state.stage.as_ref().expect("it was just made");
+        let dir = stage.dir().again()?;
+        let path = dir.path().to_owned();
+        Ok(Scratch {
+            fd: Arc::new(dir.into()),
+            path,
+        })
+    }
+
+    /// The new file, if an interrupted run has put one where it intended.
+    pub fn made(&self) -> Option<&Path> {
+        let intended = self.intended.first()?;
+        let found = intended.file_name().and_then(|name| self.root.find(name))?;
+        FileType::from_raw_mode(found.st_mode)
+            .is_file()
+            .then_some(intended.as_path())
+    }
+
+    /// The name for a new file that is wanted, or its next free number.
+    pub fn free_name(&self, wanted: &FileName) -> Result<FileName> {
+        let numbered = (1..=u32::from(u16::MAX)).map(|number| wanted.numbered(number));
+        for name in std::iter::once(wanted.clone()).chain(numbered) {
+            match self.check_new(name.as_str()) {
+                Err(WorkError::Taken(_)) => {}
+                checked => return checked.map(|()| name),
+            }
+        }
+        Err(WorkError::Taken(wanted.as_str().to_owned()))
     }
 
     /// Takes a complete file of this name in the [`scratch`](Self::scratch) directory as a new one.
@@ -318,9 +344,9 @@ impl Workspace {
             return Err(WorkError::Written);
         }
         let new = self.new_files(&mut state)?;
-        let sync = scratch.0.open_regular(from).and_then(|file| file.sync_all());
-        let moved = sync.and_then(|()| scratch.0.rename(from, new, name));
-        moved.map_err(|error| scratch.0.error("rename", from, error))?;
+        let sync = open_regular(&scratch.fd, from).and_then(|file| file.sync_all());
+        let moved = sync.and_then(|()| rename_new(&scratch.fd, Path::new(from), new, Path::new(name)));
+        moved.map_err(FileError::at("rename", scratch.path.join(from)))?;
         state.new.push(name.to_owned());
         Ok(())
     }
@@ -509,15 +535,19 @@ impl Done<'_> {
     }
 }
 
-/// A directory that only the owner of the process may look into ([`Workspace::scratch`]). What is in it is removed with the
+/// A directory that only the user of this process may use ([`Workspace::scratch`]). What is left in it is removed with the
 /// rest of what a run leaves.
-#[derive(Debug)]
-pub struct Scratch(Dir);
+#[derive(Debug, Clone)]
+pub struct Scratch {
+    fd: Arc<OwnedFd>,
+    /// Where it was made, for messages.
+    path: PathBuf,
+}
 
 impl Scratch {
-    /// A path that leads to it, whatever others put in its place, for as long as this value lives.
-    pub fn path(&self) -> PathBuf {
-        self.0.reached()
+    /// The open directory.
+    pub fn fd(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.fd)
     }
 }
 

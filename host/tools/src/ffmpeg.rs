@@ -2,8 +2,14 @@
 
 use std::{
     ffi::OsString,
+    fs::File,
     io,
+    os::{
+        fd::{AsRawFd as _, OwnedFd},
+        unix::fs::FileExt as _,
+    },
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -25,6 +31,15 @@ const MAX_DATA_BYTES: u64 = 1 << 30;
 
 /// What a result may be larger than its inputs, apart from an eighth: headers and an index.
 const MARGIN_BYTES: u64 = 16 * 1024 * 1024;
+
+/// From the directory of the output, where the inputs are.
+const ABOVE: &str = "..";
+
+/// Boxes at the top of an MP4 file: `ffmpeg` writes four.
+const MAX_BOXES: usize = 1000;
+
+/// Where the segment of a Matroska file begins at the latest: its header has some fifty bytes.
+const MAX_EBML_BYTES: usize = 4096;
 
 /// Output is progress: a few hundred bytes twice a second.
 pub(crate) const MAX_OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
@@ -64,14 +79,15 @@ pub enum Container {
     WebM,
 }
 
-/// A job for `ffmpeg`. Inputs and output are in one directory, and are regular files with names of one component.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A job for `ffmpeg`. Inputs and output are regular files with names of one component.
+#[derive(Debug, Clone)]
 pub struct Conversion {
-    /// The directory, an absolute path.
-    pub directory: PathBuf,
-    /// What is read.
+    /// The directory that the output is written to, opened: what others put in its place at its path is not used. It should
+    /// be one that only the user of this process may write to, because `ffmpeg` would follow a link with the output's name.
+    pub directory: Arc<OwnedFd>,
+    /// What is read: files in the directory above that one.
     pub inputs: Inputs,
-    /// A temporary name that does not exist yet: the caller renames the file when it is complete.
+    /// A name that does not exist yet: the caller syncs the file and moves it to its place when it is complete.
     pub output: FileName,
     /// What is written.
     pub container: Container,
@@ -87,8 +103,13 @@ pub struct Progress {
 }
 
 impl Conversion {
+    /// The directory, for as long as this job lives.
+    pub(crate) fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
+    }
+
     pub(crate) fn output_path(&self) -> PathBuf {
-        self.directory.join(self.output.as_str())
+        self.path().join(self.output.as_str())
     }
 
     fn inputs(&self) -> Vec<&FileName> {
@@ -102,9 +123,11 @@ impl Conversion {
     pub(crate) fn limits(&self) -> Result<Limits, ToolError> {
         let output = self.output_path();
         if output.symlink_metadata().is_ok() {
-            return Err(ToolError::OutputExists { path: output });
+            let path = PathBuf::from(self.output.as_str());
+            return Err(ToolError::OutputExists { path });
         }
-        let sizes = self.inputs().into_iter().map(|name| size(&self.directory, name));
+        let above = self.path().join(ABOVE);
+        let sizes = self.inputs().into_iter().map(|name| size(&above, name));
         let bytes = sizes.sum::<Result<u64, ToolError>>()?;
         Ok(Limits {
             wall: MAX_WALL,
@@ -117,7 +140,7 @@ impl Conversion {
 
     /// The arguments, for a process in the directory. `file:` makes a name a file, whatever it begins with.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
-        let file = |name: &FileName| format!("file:{name}");
+        let input_file = |name: &FileName| format!("file:{ABOVE}/{name}");
         let mut arguments: Vec<String> = Vec::new();
         let mut add = |more: &[&str]| arguments.extend(more.iter().map(|&argument| argument.to_owned()));
         add(&["-nostdin", "-hide_banner", "-loglevel", "error", "-n"]);
@@ -129,7 +152,7 @@ impl Conversion {
                 "-format_whitelist",
                 READ,
                 "-i",
-                &file(input),
+                &input_file(input),
             ]);
         }
         match self.inputs {
@@ -142,14 +165,15 @@ impl Conversion {
             Container::Matroska => add(&["-f", "matroska"]),
             Container::WebM => add(&["-f", "webm"]),
         }
-        add(&[&file(&self.output)]);
+        add(&[&format!("file:{}", self.output)]);
         arguments.into_iter().map(OsString::from).collect()
     }
 }
 
 fn size(directory: &Path, name: &FileName) -> Result<u64, ToolError> {
-    let path = directory.join(name.as_str());
-    match path.symlink_metadata() {
+    let found = directory.join(name.as_str()).symlink_metadata();
+    let path = PathBuf::from(name.as_str());
+    match found {
         Ok(found) if found.is_file() => Ok(found.len()),
         Ok(_) => Err(ToolError::Input {
             path,
@@ -157,6 +181,64 @@ fn size(directory: &Path, name: &FileName) -> Result<u64, ToolError> {
         }),
         Err(source) => Err(ToolError::Input { path, source }),
     }
+}
+
+/// Whether a result is complete. On a full disk `ffmpeg` succeeds nevertheless; its option that tells of that (`-xerror`)
+/// refuses joined streams too, whose counters jump.
+pub(crate) fn is_whole(file: &File, container: Container) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    match container {
+        Container::Mp4 => is_whole_mp4(file, length),
+        Container::Matroska | Container::WebM => is_whole_matroska(file, length),
+    }
+}
+
+/// Boxes of which one is the index, and that end where the file ends.
+fn is_whole_mp4(file: &File, length: u64) -> io::Result<bool> {
+    let (mut at, mut has_index) = (0, false);
+    for _ in 0..MAX_BOXES {
+        if at == length {
+            return Ok(has_index);
+        }
+        let mut head = [0; 8];
+        if length - at < 8 {
+            return Ok(false);
+        }
+        file.read_exact_at(&mut head, at)?;
+        let [a, b, c, d, kind @ ..] = head;
+        has_index |= kind == *b"moov";
+        let size = match u32::from_be_bytes([a, b, c, d]) {
+            1 if length - at >= 16 => {
+                let mut size = [0; 8];
+                file.read_exact_at(&mut size, at + 8)?;
+                u64::from_be_bytes(size)
+            }
+            size => u64::from(size),
+        };
+        if size < 8 || size > length - at {
+            return Ok(false);
+        }
+        at += size;
+    }
+    Ok(false)
+}
+
+/// A header, and a segment whose size was written at the end and is the rest of the file.
+fn is_whole_matroska(file: &File, length: u64) -> io::Result<bool> {
+    let mut head = vec![0; usize::try_from(length).unwrap_or(usize::MAX).min(MAX_EBML_BYTES)];
+    file.read_exact_at(&mut head, 0)?;
+    let element = |at: usize, id: [u8; 4]| {
+        let rest = head.get(at..)?.strip_prefix(&id)?;
+        // The first bit that is set is after as many as bytes follow.
+        let bytes = rest.first()?.leading_zeros() as usize + 1;
+        let size = rest.get(..bytes.min(8))?;
+        let size = size.iter().fold(0_u64, |size, byte| size << 8 | u64::from(*byte));
+        let size = size & ((1 << (7 * bytes.min(8))) - 1);
+        Some((at + 4 + bytes, size))
+    };
+    let segment = element(0, [0x1a, 0x45, 0xdf, 0xa3])
+        .and_then(|(at, size)| element(at.checked_add(usize::try_from(size).ok()?)?, [0x18, 0x53, 0x80, 0x67]));
+    Ok(segment.is_some_and(|(at, size)| (at as u64).checked_add(size) == Some(length)))
 }
 
 /// Reads `-progress`: lines of `key=value`, of which `progress` ends a block.
@@ -210,9 +292,13 @@ mod tests {
 
     use super::*;
 
+    fn opened(directory: &Path) -> Arc<OwnedFd> {
+        Arc::new(File::open(directory).unwrap().into())
+    }
+
     fn job(inputs: Inputs, output: &str) -> Conversion {
         Conversion {
-            directory: "/downloads".into(),
+            directory: opened(Path::new("/")),
             inputs,
             output: FileName::sanitise(output),
             container: Container::Mp4,
@@ -229,8 +315,8 @@ mod tests {
         let arguments: Vec<_> = arguments.iter().map(|argument| argument.to_str().unwrap()).collect();
         let input = format!("-protocol_whitelist file -format_whitelist {READ} -i");
         let expected = format!(
-            "-nostdin -hide_banner -loglevel error -n -nostats -progress pipe:1 {input} file:-i evil.mp4 {input} \
-             file:http___x.m4a -map 0:v:0 -map 1:a:0 -c copy -map_metadata 0 -map_chapters 0 -movflags +faststart \
+            "-nostdin -hide_banner -loglevel error -n -nostats -progress pipe:1 {input} file:../-i evil.mp4 {input} \
+             file:../http___x.m4a -map 0:v:0 -map 1:a:0 -c copy -map_metadata 0 -map_chapters 0 -movflags +faststart \
              -f mp4 file:out.mp4"
         );
         assert_eq!(arguments.join(" "), expected);
@@ -283,11 +369,12 @@ mod tests {
     #[test]
     fn inputs_are_files_and_an_output_that_exists_is_refused() {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("made")).unwrap();
         let inputs = Inputs::Remux {
             input: FileName::sanitise("a.ts"),
         };
         let job = Conversion {
-            directory: folder.path().to_owned(),
+            directory: opened(&folder.path().join("made")),
             ..job(inputs, "a.mp4")
         };
         let refused = job.limits();
@@ -298,8 +385,35 @@ mod tests {
         std::fs::remove_dir(folder.path().join("a.ts")).unwrap();
         std::fs::write(folder.path().join("a.ts"), [0; 800]).unwrap();
         assert_eq!(job.limits().unwrap().file_bytes, 900 + MARGIN_BYTES);
-        std::fs::write(folder.path().join("a.mp4"), "").unwrap();
+        std::fs::write(folder.path().join("made/a.mp4"), "").unwrap();
         let refused = job.limits();
         assert!(matches!(refused, Err(ToolError::OutputExists { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn what_a_full_disk_cut_off_is_not_whole() {
+        let whole = |bytes: &[u8], container| {
+            let mut file = tempfile::tempfile().unwrap();
+            io::Write::write_all(&mut file, bytes).unwrap();
+            is_whole(&file, container).unwrap()
+        };
+        let index = b"\0\0\0\x08moov";
+        let data = b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x14four";
+        let all = [&index[..], data].concat();
+        assert!(whole(&all, Container::Mp4));
+        for length in (0..all.len()).filter(|length| *length != index.len()) {
+            assert!(!whole(&all[..length], Container::Mp4), "{length}");
+        }
+        assert!(!whole(data, Container::Mp4), "without its index");
+        assert!(!whole(b"\0\0\0\0moov", Container::Mp4));
+        let header = b"\x1a\x45\xdf\xa3\x81x";
+        let segment = b"\x18\x53\x80\x67\x01\0\0\0\0\0\0\x04four";
+        let all = [&header[..], segment].concat();
+        for container in [Container::Matroska, Container::WebM] {
+            assert!(whole(&all, container));
+            assert!((0..all.len()).all(|length| !whole(&all[..length], container)));
+            let unknown = [&header[..], b"\x18\x53\x80\x67\x01\xff\xff\xff\xff\xff\xff\xfffour"].concat();
+            assert!(!whole(&unknown, container), "its size was never written");
+        }
     }
 }

@@ -16,7 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use transfer::safe_url;
 
 use crate::{
-    Choice, Config, Conversion, Extraction, Isolation, Media, Progress, Settings, Tool, ToolError,
+    Choice, Config, Container, Conversion, Extraction, Isolation, Media, Progress, Settings, Tool, ToolError,
     ffmpeg::{self, ProgressReader},
     locate,
     order::Limits,
@@ -168,7 +168,7 @@ impl Shared {
             tool,
             program,
             arguments: job.arguments(),
-            directory: job.directory.clone(),
+            directory: job.path(),
             home: home.path().to_owned(),
             limits,
             output_bytes: ffmpeg::MAX_OUTPUT_BYTES,
@@ -182,22 +182,19 @@ impl Shared {
         };
         let ended = run(&self.config.launcher, &invocation, cancel, &mut sink).await;
         let outcome = ended.and_then(|ended| ended.check(tool));
-        let output = job.output_path();
         blocking(move || {
             drop(home);
-            let is_there = output.symlink_metadata().is_ok_and(|found| found.is_file());
-            match outcome {
-                Ok(()) if is_there => Ok(()),
-                Ok(()) => Err(ToolError::Run {
+            let output = job.output_path();
+            let written = outcome.and_then(|()| match check_whole(&output, job.container) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(not_written(
                     tool,
-                    act: format!("it wrote no {}", output.display()),
-                    source: None,
-                }),
-                Err(error) => {
-                    remove_unfinished(&output);
-                    Err(error)
-                }
-            }
+                    "its result is not complete; the disk may be full",
+                    None,
+                )),
+                Err(error) => Err(not_written(tool, "its result cannot be read", Some(error))),
+            });
+            written.inspect_err(|_| remove_unfinished(&output))
         })
         .await
     }
@@ -382,6 +379,18 @@ fn described(error: &dyn std::error::Error) -> String {
 }
 
 /// The tool made the file: there was none of that name before.
+fn check_whole(output: &Path, container: Container) -> io::Result<bool> {
+    if !output.symlink_metadata()?.is_file() {
+        return Ok(false);
+    }
+    ffmpeg::is_whole(&fs::File::open(output)?, container)
+}
+
+fn not_written(tool: Tool, act: &str, source: Option<io::Error>) -> ToolError {
+    let act = act.to_owned();
+    ToolError::Run { tool, act, source }
+}
+
 fn remove_unfinished(path: &Path) {
     match fs::remove_file(path) {
         Ok(()) => {}

@@ -1,11 +1,12 @@
 //! What the user's programs do: what `yt-dlp` finds, for plugins, and what `ffmpeg` converts.
 
-use std::path::{Path, PathBuf};
+use std::{path::Path, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use plugin_host::runtime::{self, Page, ToolError};
+use post::{WorkError, Workspace, job::ToolRun};
 use tokio::sync::watch;
-use tools::{Conversion, Extraction, Inputs, Tools};
+use tools::{Container, Conversion, Extraction, Inputs, Tools};
 use transfer::FileName;
 
 use crate::refusal::chain;
@@ -51,17 +52,39 @@ fn told(error: &tools::ToolError) -> ToolError {
     }
 }
 
-/// Has `ffmpeg` write the output of `job`, a temporary name, in whose way nothing is; where it is then. `progress` is called
-/// with thousandths.
-pub(super) async fn converted(
+/// What `ffmpeg` makes.
+pub(super) struct Output {
+    /// A name that is free.
+    pub(super) name: FileName,
+    pub(super) container: Container,
+}
+
+/// The files of a job.
+pub(super) async fn opened(run: ToolRun<'_>) -> Result<Arc<Workspace>, String> {
+    let (files, intended) = (run.files.to_vec(), run.intended.to_vec());
+    let (id, interrupted) = (run.run.clone(), run.interrupted.to_vec());
+    let opened = blocking(move || Workspace::open(&files, &intended, id, interrupted)).await?;
+    Ok(Arc::new(opened))
+}
+
+/// Has `ffmpeg` make a new file of some that are in `work`. `progress` is called with thousandths.
+pub(super) async fn make(
     tools: &Tools,
-    job: Conversion,
+    work: &Arc<Workspace>,
+    (inputs, output): (Inputs, Output),
     mut progress: impl FnMut(u16),
-) -> Result<PathBuf, String> {
-    let temporary = job.directory.join(job.output.as_str());
-    let left_over = temporary.clone();
-    blocking(move || private_files::remove(&left_over)).await?;
-    let total = total_bytes(&job.directory, &job.inputs);
+) -> Result<(), String> {
+    let Output { name, container } = output;
+    let place = Arc::clone(work);
+    let scratch = blocking(move || place.scratch()).await?;
+    let total = total_bytes(work.directory(), &inputs);
+    let made = FileName::sanitise(&format!("made {name}"));
+    let job = Conversion {
+        directory: scratch.fd(),
+        inputs,
+        output: made.clone(),
+        container,
+    };
     let (written, mut seen) = watch::channel(tools::Progress::default());
     let converting = tools.convert(job, written);
     tokio::pin!(converting);
@@ -76,13 +99,14 @@ pub(super) async fn converted(
         }
     };
     converted.map_err(|error| chain(&error))?;
-    Ok(temporary)
+    let work = Arc::clone(work);
+    blocking(move || work.adopt(&scratch, made.as_str(), name.as_str())).await
 }
 
 /// What the result will be about as large as.
 fn total_bytes(directory: &Path, inputs: &Inputs) -> u64 {
     let size = |name: &FileName| {
-        let metadata = std::fs::metadata(directory.join(name.as_str()));
+        let metadata = std::fs::symlink_metadata(directory.join(name.as_str()));
         metadata.map_or(0, |metadata| metadata.len())
     };
     match inputs {
@@ -93,7 +117,7 @@ fn total_bytes(directory: &Path, inputs: &Inputs) -> u64 {
 
 /// Does what blocks, on a thread for that.
 pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, private_files::FileError> + Send + 'static,
+    work: impl FnOnce() -> Result<T, WorkError> + Send + 'static,
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await;
     let done = done.map_err(|_| "a defect ended it".to_owned())?;

@@ -8,12 +8,12 @@ use futures_util::future::BoxFuture;
 use plugin_host::{CallTarget, Identity, Plugins, runtime};
 use post::{Events, Outcome, WorkError, Workspace, job::ToolRun};
 use tokio::sync::{Semaphore, watch};
-use tools::{Container, Conversion, Inputs, Tools};
+use tools::{Container, Inputs, Tools};
 use transfer::{FileName, SafeUrl, Secret};
 
 use crate::{
     refusal::{chain, of_call},
-    start::media::converted,
+    start::media::{Output, blocking, make, opened},
 };
 
 /// How plugins are called for a chain.
@@ -65,12 +65,8 @@ impl PluginSteps {
     }
 
     async fn open(&self, run: ToolRun<'_>, progress: watch::Sender<u16>) -> Result<Files, String> {
-        let (files, intended) = (run.files.to_vec(), run.intended.to_vec());
-        let (id, interrupted) = (run.run.clone(), run.interrupted.to_vec());
-        let opening = tokio::task::spawn_blocking(move || Workspace::open(&files, &intended, id, interrupted));
-        let opened = opening.await.map_err(|_| "a defect ended it".to_owned())?;
         Ok(Files {
-            work: Arc::new(opened.map_err(|error| chain(&error))?),
+            work: opened(run).await?,
             unpacker: self.unpacker.clone(),
             tools: self.tools.clone(),
             unpacking: Arc::clone(&self.unpacking),
@@ -96,9 +92,8 @@ impl Files {
         act: impl FnOnce(&Workspace) -> Result<T, WorkError> + Send + 'static,
     ) -> Result<T, String> {
         let work = Arc::clone(&self.work);
-        let done = tokio::task::spawn_blocking(move || act(&work)).await;
-        let done = done.map_err(|_| "a defect ended it".to_owned())?;
-        done.map_err(|error| self.without_place(&chain(&error)))
+        let done = blocking(move || act(&work)).await;
+        done.map_err(|reason| self.without_place(&reason))
     }
 
     /// A reason, without the place of the files: plugins are not told where they are.
@@ -108,33 +103,20 @@ impl Files {
 
     async fn join(&self, video: String, audio: String, output: String) -> Result<(), String> {
         let tools = self.tools.as_ref().ok_or("this service starts no programs")?;
-        let container = container(&output);
-        let (container, ending) =
-            container.ok_or_else(|| format!("{output:?} ends with none of .mp4, .mkv and .webm"))?;
-        let name = output.clone();
+        let container =
+            container(&output).ok_or_else(|| format!("{output:?} ends with none of .mp4, .mkv and .webm"))?;
+        let name = FileName::sanitise(&output);
         let inputs = self.blocking(move |work| {
-            work.check_new(&name)?;
+            work.check_new(&output)?;
             Ok(Inputs::Mux {
                 video: work.on_disk(&video)?,
                 audio: work.on_disk(&audio)?,
             })
         });
-        let temporary = FileName::sanitise_entry(&format!(".{output}.svcmux.{ending}"));
-        let job = Conversion {
-            directory: self.work.directory().to_owned(),
-            inputs: inputs.await?,
-            output: temporary.ok_or("the new file has no name")?,
-            container,
-        };
-        let made = converted(tools, job, |thousandths| _ = self.progress.send_replace(thousandths)).await;
-        let made = made.map_err(|reason| self.without_place(&reason))?;
-        self.blocking(move |work| {
-            work.adopt(&made, &output).inspect_err(|_| {
-                // It has a temporary name, which the next attempt removes.
-                let _left = private_files::remove(&made);
-            })
-        })
-        .await
+        let job = (inputs.await?, Output { name, container });
+        let progress = |thousandths| _ = self.progress.send_replace(thousandths);
+        let made = make(tools, &self.work, job, progress).await;
+        made.map_err(|reason| self.without_place(&reason))
     }
 }
 
@@ -185,13 +167,13 @@ impl runtime::Workspace for Files {
     }
 }
 
-/// The container of a file with this name, and its ending.
-fn container(name: &str) -> Option<(Container, &'static str)> {
+/// The container of a file with this name.
+fn container(name: &str) -> Option<Container> {
     let ending = Path::new(name).extension()?.to_str()?.to_ascii_lowercase();
     match ending.as_str() {
-        "mp4" => Some((Container::Mp4, "mp4")),
-        "mkv" => Some((Container::Matroska, "mkv")),
-        "webm" => Some((Container::WebM, "webm")),
+        "mp4" => Some(Container::Mp4),
+        "mkv" => Some(Container::Matroska),
+        "webm" => Some(Container::WebM),
         _ => None,
     }
 }

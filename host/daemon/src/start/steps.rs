@@ -10,15 +10,15 @@ use chains::ChainOf;
 use post::{
     Events, Outcome,
     job::{Container, Step, Tool, ToolRun},
-    rename::{free_path, rename},
 };
-use tools::{Conversion, Inputs, Tools};
+use tools::{Inputs, Tools};
 use transfer::FileName;
 
 use crate::{
     configuration::Configuration,
+    refusal::chain,
     start::{
-        media::{blocking, converted},
+        media::{Output, blocking, make, opened},
         plugin_step::PluginSteps,
     },
 };
@@ -59,70 +59,61 @@ impl Tool for OfUser {
                     return Err("this step needs no program".to_owned());
                 }
             };
-            let inputs = inputs(run.step, run.files)?;
-            let result = self.convert(inputs, &run.files[0], container, events).await?;
-            Ok(Outcome {
-                files: vec![result],
-                originals: Vec::new(),
-            })
+            self.convert(run, container, events).await
         })
     }
 }
 
 impl OfUser {
-    /// Writes the result under a temporary name, and then gives it a free one beside the first file.
-    async fn convert(
-        &self,
-        inputs: Inputs,
-        first: &Path,
-        container: Container,
-        events: &dyn Events,
-    ) -> Result<PathBuf, String> {
+    /// Writes the result in a hidden directory, and then gives it a free name beside the files.
+    async fn convert(&self, run: ToolRun<'_>, container: Container, events: &dyn Events) -> Result<Outcome, String> {
         let tools = self.tools.as_ref().ok_or("this service starts no programs")?;
-        let directory = first.parent().unwrap_or(Path::new("/")).to_owned();
         let (container, ending) = match container {
             Container::Mp4 => (tools::Container::Mp4, "mp4"),
             Container::Matroska => (tools::Container::Matroska, "mkv"),
             Container::WebM => (tools::Container::WebM, "webm"),
         };
-        let stem = first.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let output = FileName::sanitise_entry(&format!(".{stem}.svcmux.{ending}")).ok_or("the file has no name")?;
-        let conversion = Conversion {
-            directory: directory.clone(),
-            inputs,
-            output,
-            container,
-        };
-        let temporary = converted(tools, conversion, |thousandths| events.progress(thousandths)).await?;
-        let wanted = PathBuf::from(format!("{stem}.{ending}"));
-        let to = free_path(&directory, &wanted);
-        blocking(move || rename(&temporary, &to).map(|()| to)).await
+        let work = opened(run).await?;
+        if let Some(made) = work.made() {
+            return Ok(result(made.to_owned()));
+        }
+        let names = work.names();
+        let inputs = inputs(run.step, &names)?;
+        let stem = Path::new(&names[0]).file_stem().unwrap_or_default().to_string_lossy();
+        let name = work.free_name(&FileName::sanitise(&format!("{stem}.{ending}")));
+        let name = name.map_err(|error| chain(&error))?;
+        let output = Output { name, container };
+        make(tools, &work, (inputs, output), |thousandths| {
+            events.progress(thousandths)
+        })
+        .await?;
+        let targets = work.finish();
+        events.intends(targets.clone()).await;
+        let made = targets.last().cloned().ok_or("nothing was made")?;
+        blocking(move || work.commit(&targets)).await?;
+        Ok(result(made))
     }
 }
 
-fn inputs(step: &Step, files: &[PathBuf]) -> Result<Inputs, String> {
-    match (step, files) {
-        (Step::Mux { .. }, [video, audio]) if video.parent() == audio.parent() => Ok(Inputs::Mux {
-            video: plain_name(video)?,
-            audio: plain_name(audio)?,
+fn result(file: PathBuf) -> Outcome {
+    Outcome {
+        files: vec![file],
+        originals: Vec::new(),
+    }
+}
+
+/// What is joined or converted, of the names of a job's files.
+fn inputs(step: &Step, names: &[String]) -> Result<Inputs, String> {
+    // They are plain ones, or they would not be names of a workspace.
+    match (step, names) {
+        (Step::Mux { .. }, [video, audio]) => Ok(Inputs::Mux {
+            video: FileName::sanitise(video),
+            audio: FileName::sanitise(audio),
         }),
         (Step::Remux { .. }, [input]) => Ok(Inputs::Remux {
-            input: plain_name(input)?,
+            input: FileName::sanitise(input),
         }),
-        (Step::Mux { .. }, _) => Err(format!("{} files; mux joins two, in one directory", files.len())),
-        _ => Err(format!("{} files; remux takes one", files.len())),
+        (Step::Mux { .. }, _) => Err(format!("{} files; mux joins two, in one directory", names.len())),
+        _ => Err(format!("{} files; remux takes one", names.len())),
     }
-}
-
-fn plain_name(file: &Path) -> Result<FileName, String> {
-    let name = file.file_name().and_then(|name| name.to_str());
-    let plain = name
-        .and_then(FileName::sanitise_entry)
-        .filter(|plain| name == Some(plain.as_str()));
-    plain.ok_or_else(|| {
-        format!(
-            "{} has a name that is not given to programs; rename it first",
-            file.display()
-        )
-    })
 }

@@ -400,3 +400,19 @@ fn a_job_begins_when_no_file_is_awaited_any_more() {
     world.settle();
     assert_eq!(world.stored[&id].phase, Phase::Done);
 }
+
+#[test]
+fn a_failed_step_intends_no_new_files_any_more() {
+    let mut world = World::default();
+    world.add(vec![Step::Remux {
+        container: Container::Mp4,
+    }]);
+    let intended = vec![PathBuf::from("a.zip"), PathBuf::from("a.mp4")];
+    let id = JobId(1);
+    world.apply(Input::Intends(id, Run(1), intended.clone())).unwrap();
+    world.crash();
+    assert_eq!(world.running[&(id, Run(2))].intended, intended, "it may be there");
+    world.end(0, 0);
+    world.apply(Input::Retry(id)).unwrap();
+    assert_eq!(world.running[&(id, Run(3))].intended, intended[..1]);
+}

@@ -408,7 +408,8 @@ fn new_files_are_not_written_to_what_takes_the_place_of_their_directory() {
     rig.replace_stages(&victim);
     work.write_new("2.txt", b"2").unwrap();
     work.rename("1.txt", "one.txt").unwrap();
-    fs::write(scratch.path().join("made"), "3").unwrap();
+    let flags = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY;
+    rustix::fs::openat(scratch.fd(), "made", flags, rustix::fs::Mode::RUSR).unwrap();
     work.adopt(&scratch, "made", "3.txt").unwrap();
     assert_eq!(work.read("2.txt", 0, 9).unwrap(), b"2");
     let outcome = commit(&work);
@@ -418,4 +419,25 @@ fn new_files_are_not_written_to_what_takes_the_place_of_their_directory() {
     assert!(outcome.files.iter().all(|file| file.exists()));
     sweep(&rig.downloads(), &[]).unwrap();
     assert_eq!(files(&victim).len(), 1);
+}
+
+#[test]
+fn a_new_file_of_an_interrupted_run_is_found_and_a_taken_name_is_numbered() {
+    let rig = Rig::with_job(&["v.mp4", "a.m4a", "v.mkv"]);
+    let work = rig.open(&["v.mp4", "a.m4a"]);
+    let wanted = transfer::FileName::sanitise("v.mkv");
+    let name = work.free_name(&wanted).unwrap();
+    assert_eq!(name.as_str(), "v (1).mkv");
+    work.write_new(name.as_str(), b"both").unwrap();
+    let targets = work.finish();
+    assert_eq!(work.made(), None);
+    work.commit(&targets).unwrap();
+    drop(work);
+    // The service ended before it saved that.
+    let work = rig
+        .open_again(&["v.mp4", "a.m4a"], &targets, "job-2", &["job-1"])
+        .unwrap();
+    assert_eq!(work.made(), Some(rig.downloads().join("v (1).mkv").as_path()));
+    fs::remove_file(rig.downloads().join("v (1).mkv")).unwrap();
+    assert_eq!(work.made(), None);
 }

@@ -1,11 +1,6 @@
 //! `ffmpeg`: one that misbehaves, and the real one.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, os::fd::OwnedFd, path::Path, process::Command, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::timeout};
 use tools::{Choice, Container, Conversion, Inputs, Isolation, Progress, Settings, Tool, ToolError};
@@ -16,10 +11,15 @@ use super::rig::{PATIENCE, Rig, gone, is_running};
 /// Beginning of a script that names its output.
 const OUTPUT: &str = "out = sys.argv[-1].removeprefix('file:')\n";
 
-fn remux(directory: PathBuf) -> Conversion {
-    fs::write(directory.join("a.ts"), [0; 4096]).unwrap();
+/// Files are made in the directory for downloads, as ours of which others see nothing is, and read above it.
+fn opened(directory: &Path) -> Arc<OwnedFd> {
+    Arc::new(fs::File::open(directory).unwrap().into())
+}
+
+fn remux(directory: &Path) -> Conversion {
+    fs::write(directory.join("../a.ts"), [0; 4096]).unwrap();
     Conversion {
-        directory,
+        directory: opened(directory),
         inputs: Inputs::Remux {
             input: FileName::sanitise("a.ts"),
         },
@@ -37,7 +37,7 @@ async fn convert(rig: &Rig, job: &Conversion) -> Result<(), ToolError> {
 /// Runs a script as `ffmpeg`; nothing is left afterwards.
 async fn run(script: &str) -> Result<(), ToolError> {
     let rig = Rig::new(&[("ffmpeg", &format!("{OUTPUT}{script}"))]);
-    let job = remux(rig.downloads());
+    let job = remux(&rig.downloads());
     let outcome = convert(&rig, &job).await;
     assert!(rig.is_clean());
     assert_eq!(rig.downloads().join("a.mp4.muxing").exists(), outcome.is_ok());
@@ -48,7 +48,7 @@ async fn run(script: &str) -> Result<(), ToolError> {
 async fn a_tool_that_is_not_allowed_is_not_started() {
     let rig = Rig::new(&[("ffmpeg", "open('started', 'w')")]);
     rig.settings.send_replace(Settings::default());
-    let refused = convert(&rig, &remux(rig.downloads())).await;
+    let refused = convert(&rig, &remux(&rig.downloads())).await;
     assert!(
         matches!(refused, Err(ToolError::Off { tool: Tool::Ffmpeg })),
         "{refused:?}"
@@ -56,7 +56,7 @@ async fn a_tool_that_is_not_allowed_is_not_started() {
     let ffmpeg = rig.folder.path().join("nowhere");
     rig.settings
         .send_modify(|settings| settings.ffmpeg = Choice::At(ffmpeg));
-    let refused = convert(&rig, &remux(rig.downloads())).await;
+    let refused = convert(&rig, &remux(&rig.downloads())).await;
     assert!(matches!(refused, Err(ToolError::NotExecutable { .. })), "{refused:?}");
     assert!(!rig.downloads().join("started").exists());
 }
@@ -66,11 +66,11 @@ async fn progress_is_passed_on() {
     let rig = Rig::new(&[(
         "ffmpeg",
         &format!(
-            "{OUTPUT}open(out, 'w').write('x')\nprint('total_size=77\\nout_time_us=1500000\\nprogress=continue', flush=True)"
+            "{OUTPUT}open(out, 'wb').write(b'\\0\\0\\0\\x08moov')\nprint('total_size=77\\nout_time_us=1500000\\nprogress=continue', flush=True)"
         ),
     )]);
     let (progress, seen) = watch::channel(Progress::default());
-    rig.tools.convert(remux(rig.downloads()), progress).await.unwrap();
+    rig.tools.convert(remux(&rig.downloads()), progress).await.unwrap();
     let expected = Progress {
         written_bytes: 77,
         position: Duration::from_millis(1500),
@@ -87,8 +87,14 @@ async fn a_failure_says_why_and_leaves_nothing() {
     );
     let failed = run("os.kill(os.getpid(), signal.SIGKILL) or os.abort()").await;
     assert!(matches!(failed, Err(ToolError::Failed { .. })), "{failed:?}");
-    let failed = run("sys.exit(0)").await;
-    assert!(matches!(failed, Err(ToolError::Run { .. })), "{failed:?}");
+    for nothing_whole in [
+        "sys.exit(0)",
+        "open(out, 'wb').write(b'\\0\\0\\0\\x09moov')",
+        "os.symlink('x', out)",
+    ] {
+        let failed = run(nothing_whole).await;
+        assert!(matches!(failed, Err(ToolError::Run { .. })), "{failed:?}");
+    }
 }
 
 #[tokio::test]
@@ -124,7 +130,7 @@ async fn a_dropped_conversion_ends_with_all_that_it_started() {
              open('ready', 'w').write('end\\n')\ntime.sleep(1000)"
         ),
     )]);
-    let job = remux(rig.downloads());
+    let job = remux(&rig.downloads());
     let (progress, _) = watch::channel(Progress::default());
     tokio::select! {
         ended = rig.tools.convert(job.clone(), progress) => panic!("{ended:?}"),
@@ -142,18 +148,20 @@ async fn a_dropped_conversion_ends_with_all_that_it_started() {
         0,
         "{numbers}"
     );
-    assert!(rig.is_clean() && !job.directory.join("a.mp4.muxing").exists());
+    assert!(rig.is_clean() && !rig.downloads().join("a.mp4.muxing").exists());
 }
 
 #[tokio::test]
 async fn two_run_at_once_and_others_wait() {
     let rig = Rig::new(&[(
         "ffmpeg",
-        &format!("{OUTPUT}open(out, 'w').write('x')\nwhile not os.path.exists('go'): time.sleep(0.01)"),
+        &format!(
+            "{OUTPUT}open(out, 'wb').write(b'\\0\\0\\0\\x08moov')\nwhile not os.path.exists('go'): time.sleep(0.01)"
+        ),
     )]);
     let jobs = ["a", "b", "c"].map(|name| Conversion {
         output: FileName::sanitise(name),
-        ..remux(rig.downloads())
+        ..remux(&rig.downloads())
     });
     let [one, two, three] = &jobs;
     let observed = async {
@@ -190,7 +198,7 @@ async fn a_killed_supervisor_leaves_nothing() {
         Command::new("kill").args(["-9", &parent]).status().unwrap();
         number
     };
-    let job = remux(rig.downloads());
+    let job = remux(&rig.downloads());
     let (outcome, number) = tokio::join!(convert(&rig, &job), killed);
     assert!(matches!(outcome, Err(ToolError::Run { .. })), "{outcome:?}");
     gone([number]).await;
@@ -215,15 +223,15 @@ async fn the_real_one_joins_and_remuxes() {
     real(
         "ffmpeg",
         &directory,
-        &format!("{quiet} -f lavfi -i testsrc=d=2:s=64x48 -c:v mpeg4 -f mp4 file:-video.mp4"),
+        &format!("{quiet} -f lavfi -i testsrc=d=2:s=64x48 -c:v mpeg4 -f mp4 file:../-video.mp4"),
     );
     real(
         "ffmpeg",
         &directory,
-        &format!("{quiet} -f lavfi -i sine=d=2 -c:a aac audio.m4a"),
+        &format!("{quiet} -f lavfi -i sine=d=2 -c:a aac ../audio.m4a"),
     );
     let mux = Conversion {
-        directory: directory.clone(),
+        directory: opened(&directory),
         inputs: Inputs::Mux {
             video: FileName::sanitise("-video.mp4"),
             audio: FileName::sanitise("audio.m4a"),
@@ -244,11 +252,11 @@ async fn the_real_one_joins_and_remuxes() {
     real(
         "ffmpeg",
         &directory,
-        &format!("{quiet} -i both.mp4 -c:v mpeg2video -c:a aac joined.ts"),
+        &format!("{quiet} -i both.mp4 -c:v mpeg2video -c:a aac ../joined.ts"),
     );
     for (container, output) in [(Container::Mp4, "r.mp4"), (Container::Matroska, "r.mkv")] {
         let job = Conversion {
-            directory: directory.clone(),
+            directory: opened(&directory),
             inputs: Inputs::Remux {
                 input: FileName::sanitise("joined.ts"),
             },
@@ -281,7 +289,7 @@ async fn the_real_one_joins_and_remuxes() {
 #[tokio::test]
 async fn the_real_one_reads_no_other_files() {
     let rig = Rig::new(&[]);
-    let directory = rig.downloads();
+    let directory = rig.downloads().join("..").canonicalize().unwrap();
     let quiet = "-hide_banner -loglevel error -y";
     fs::create_dir(directory.join("private")).unwrap();
     real(
@@ -298,7 +306,7 @@ async fn the_real_one_reads_no_other_files() {
         format!("v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nm=audio 5004 RTP/AVP 96\na={secret}\n"),
     ];
     for playlist in playlists {
-        let job = remux(directory.clone());
+        let job = remux(&rig.downloads());
         fs::write(directory.join("a.ts"), &playlist).unwrap();
         let refused = convert(&rig, &job).await;
         assert!(
@@ -311,7 +319,7 @@ async fn the_real_one_reads_no_other_files() {
         inputs: Inputs::Remux {
             input: FileName::sanitise("link.ts"),
         },
-        ..remux(directory)
+        ..remux(&rig.downloads())
     };
     let refused = convert(&rig, &job).await;
     assert!(matches!(refused, Err(ToolError::Input { .. })), "{refused:?}");
