@@ -17,13 +17,13 @@
 //! - `unpack`: the service's side of unpacking
 //! - `child`: the process that unpacks
 //! - `stage`: the hidden directory
-//! - `dir`: open directories, renaming without replacing, and files that are recognised
 //! - `archive`: the formats
 //! - `wire`: what service and process say to each other
 //! - `tree`: the directory that is written to
 //! - `codec`: decoders of compressed streams
 //! - `volumes`, `names`, `text`: the files of an archive, names of entries, and their encoding
 //! - `refusal`: why an archive is not unpacked
+//! - `dir`: open directories, renaming without replacing, and files that are recognised
 
 mod archive;
 pub mod checksum;

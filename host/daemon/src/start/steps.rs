@@ -83,10 +83,8 @@ impl OfUser {
         let name = work.free_name(&FileName::sanitise(&format!("{stem}.{ending}")));
         let name = name.map_err(|error| chain(&error))?;
         let output = Output { name, container };
-        make(tools, &work, (inputs, output), |thousandths| {
-            events.progress(thousandths)
-        })
-        .await?;
+        let progress = |thousandths| events.progress(thousandths);
+        make(tools, &work, (inputs, output), progress).await?;
         let targets = work.finish();
         events.intends(targets.clone()).await;
         let made = targets.last().cloned().ok_or("nothing was made")?;
