@@ -285,7 +285,10 @@ impl Driver {
                 }
                 Wakeup::Completed(task) => self.completed(&task).await,
                 Wakeup::Missed => self.catch_up().await,
-                Wakeup::Changed => self.review(None).await,
+                Wakeup::Changed => {
+                    let soon = Instant::now() + CHANGE_INTERVAL;
+                    self.review_at = self.review_at.map(|at| at.min(soon));
+                }
                 Wakeup::Timer => {
                     if self.review_at.is_some_and(|at| at <= Instant::now()) {
                         self.review(None).await;

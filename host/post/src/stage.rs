@@ -263,8 +263,11 @@ pub fn recover(destination: &Path, run: &RunId) -> Result<Option<Unpacked>, File
 
 /// As [`recover`], in an open directory.
 pub(crate) fn recover_in(destination: Dir, run: &RunId) -> Result<Option<Unpacked>, FileError> {
-    let mut stages = stages(&destination)?.into_iter();
-    let Some((name, dir)) = stages.find(|(name, _)| is_of(name, run)) else {
+    let found = stages(&destination)?.into_iter().find(|name| is_of(name, run));
+    let Some(name) = found else {
+        return Ok(None);
+    };
+    let Some(dir) = private(&destination, &name) else {
         return Ok(None);
     };
     let complete = read_marker(&dir)?
@@ -308,9 +311,12 @@ pub fn sweep(directory: &Path, keep: &[RunId]) -> Result<usize, FileError> {
     };
     let mut removed = 0;
     let is_kept = |name: &str| keep.iter().any(|run| is_of(name, run) || is_part_of(name, run));
-    for (name, dir) in stages(&directory)? {
+    for name in stages(&directory)?.into_iter().filter(|name| !is_kept(name)) {
         let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_kept(&name) && !is_in_use(&dir) && is_ours(&dir)? {
+        let Some(dir) = private(&directory, &name) else {
+            continue;
+        };
+        if !is_in_use(&dir) && is_ours(&dir)? {
             remove(&directory, &name, &dir)?;
             removed += 1;
         }
@@ -343,21 +349,22 @@ fn remove(destination: &Dir, name: &str, dir: &Dir) -> Result<(), FileError> {
     destination.remove_empty(name)
 }
 
-/// Directories whose names are those of stages, and that only this user writes to.
-fn stages(directory: &Dir) -> Result<Vec<(String, Dir)>, FileError> {
+/// Names that are those of stages.
+fn stages(directory: &Dir) -> Result<Vec<String>, FileError> {
     let names = directory
         .names()?
         .into_iter()
         .filter_map(|name| name.into_string().ok());
     let named = names.filter(|name| name.starts_with('.') && name.contains(SUFFIX));
-    // What cannot be opened is a link, or of somebody else.
-    let opened = named.filter_map(|name| directory.enter(&name).ok().map(|dir| (name, dir)));
-    let private = opened.filter(|(_, dir)| {
-        let owner = geteuid().as_raw();
-        dir.metadata()
-            .is_ok_and(|found| found.st_uid == owner && found.st_mode & OTHERS_WRITE == 0)
-    });
-    Ok(private.collect())
+    Ok(named.collect())
+}
+
+/// Opens a directory that only this user writes to; what cannot be opened is a link, or of somebody else.
+fn private(directory: &Dir, name: &str) -> Option<Dir> {
+    let dir = directory.enter(name).ok()?;
+    let found = dir.metadata().ok()?;
+    let is_private = found.st_uid == geteuid().as_raw() && found.st_mode & OTHERS_WRITE == 0;
+    is_private.then_some(dir)
 }
 
 fn is_directory(found: &Stat) -> bool {
