@@ -179,6 +179,27 @@ fn archives_of_every_format_are_unpacked_by_the_chain_of_their_queue() {
 }
 
 #[test]
+fn volumes_wait_visibly_for_one_that_failed_until_its_task_is_deleted() {
+    let home = Home::new();
+    let first = include_bytes!("../../../../../host/post/tests/data/set.part1.rar").to_vec();
+    let origin = Origin::start(vec![Resource::new("/set.part1.rar", Content::bytes(first))]);
+    let service = home.serve();
+    service.wait_until_ready();
+    set_chain(&service, &json!([{"kind": "unpack", "deleteArchive": true}]));
+    let missing = service.create(&json!({"url": origin.url("/set.part2.rar")}));
+    let task = service.create(&json!({"url": origin.url("/set.part1.rar")}));
+    wait_until("it says what it waits for", || {
+        let job = job(&service, &task).unwrap_or_default();
+        job["state"] == "waiting" && job["message"] == "waits for set.part2.rar (failed)"
+    });
+    service.call("DELETE", &format!("/api/v1/tasks/{missing}"), None);
+    let ended = ended(&service, &task);
+    assert_eq!(ended["state"], "failed", "{ended}");
+    assert_eq!(names(&home), ["set.part1.rar"], "half of a set is kept");
+    service.terminate().assert_success();
+}
+
+#[test]
 fn a_bomb_is_refused_by_name_and_kept_and_a_password_is_asked_for() {
     let home = Home::new();
     let source = home.path().join("source");
