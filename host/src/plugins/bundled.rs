@@ -23,6 +23,7 @@ pub(super) const BUNDLED: &[Bundled] = bundled![
     "release-assets" "0.1.0",
     "release-feed" "0.1.0",
     "torznab" "0.1.0",
+    "unpack" "0.1.0",
     "yt-dlp" "0.1.0",
 ];
 

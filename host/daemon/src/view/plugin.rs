@@ -100,9 +100,7 @@ fn health(summary: &PluginSummary) -> PluginHealthDto {
         Condition::Ok => ("ok", String::new()),
         Condition::Degraded => (
             "degraded",
-            format!(
-                "it failed several times, so its calls pause; see what fails: svc plugin log {identity}; {update}"
-            ),
+            format!("it failed several times, so its calls pause; see what fails: svc plugin log {identity}; {update}"),
         ),
         Condition::SiteBroken => ("siteBroken", format!("its site seems to have changed: {update}")),
     };

@@ -53,7 +53,21 @@ impl State {
             self.resume_after_login();
         }
         let until = self.logins.last_wait;
-        self.logins.unfinished.entry(account).or_default().until = until;
+        self.logins.unfinished.entry(account.clone()).or_default().until = until;
+        // The one that comes first is looked at with this input; others have to outlive a crash before it is their turn.
+        if self.logins.unfinished.keys().next() != Some(&account) {
+            self.save_login(&account);
+        }
+    }
+
+    fn save_login(&mut self, account: &AccountKey) {
+        let Some(login) = self.logins.unfinished.get_mut(account) else {
+            return;
+        };
+        if login.saved != Some(login.until) {
+            login.saved = Some(login.until);
+            self.changes.rows.push(Row::Login(account.clone(), login.until));
+        }
     }
 
     /// Resumes some of the tasks that waited for a login. What remains is in a row, so that a crash loses no task.
@@ -69,11 +83,8 @@ impl State {
         }
         if let Some((order, serial)) = some.get(LOOKED_AT_ONCE - 1) {
             login.next = (*order, serial + 1);
-            if login.saved != Some(login.until) {
-                login.saved = Some(login.until);
-                self.changes.rows.push(Row::Login(account.clone(), login.until));
-            }
-            self.logins.unfinished.insert(account, login);
+            self.logins.unfinished.insert(account.clone(), login);
+            self.save_login(&account);
         } else if login.saved.is_some() {
             self.changes.rows.push(Row::LoginDone(account));
         }

@@ -209,6 +209,23 @@ fn a_login_for_many_tasks_is_work_of_many_inputs_and_survives_a_crash_between_th
 }
 
 #[test]
+fn a_login_that_has_to_wait_for_the_tasks_of_another_one_survives_a_crash() {
+    let mut world = World::new();
+    for n in [2, 4] {
+        let task = claimed(&mut world, n);
+        let bob = LoginNeed::new(shelf(), "main", Some("bob")).unwrap();
+        world.answer_for(task, refusal(bob));
+    }
+    // It comes first, looks at two tasks, and there could be more.
+    world.log_in("main", "ann");
+    world.log_in("main", "bob");
+    let mut world = world.killed();
+    world.resume_rest();
+    assert!(world.state.index.waiting.is_empty());
+    assert!(world.saved.logins.is_empty());
+}
+
+#[test]
 fn a_row_of_a_login_that_could_not_be_saved_is_saved_as_it_is_by_then() {
     let mut world = World::new();
     let tasks: Vec<_> = (1..=4).map(|n| world.refused(n)).collect();

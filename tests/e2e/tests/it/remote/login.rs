@@ -83,13 +83,13 @@ fn a_password_and_a_code_are_asked_for_on_the_terminal() {
     let desk = Desk::with_login();
     let login = ["plugin", "login", "members", "--mode", "password"];
     let steps = [
-        ("Name: ", "nobody\n"),
+        ("Name (the plugin reads this): ", "nobody\n"),
         ("Password: ", "hunter2\n"),
         ("nobody has this name", ""),
-        ("Name: ", "anne\u{7f}\n"),
+        ("Name (the plugin reads this): ", "anne\u{7f}\n"),
         ("Password: ", "hunter2\n"),
         ("sent to ann, whose secret is called password", ""),
-        ("Code: ", "1234\n"),
+        ("Code (the plugin reads this): ", "1234\n"),
     ];
     let told = desk.on_terminal(&login, &steps);
     assert_eq!(told["code"], 0, "{told}");
@@ -124,8 +124,11 @@ fn a_qr_code_is_drawn_until_the_site_confirms() {
 fn ctrl_c_cancels_a_login() {
     let desk = Desk::with_login();
     for (mode, steps) in [
-        ("password", &[("Name: ", "ann\n"), ("Password: ", CTRL_C)][..]),
-        ("password", &[("Name: ", CTRL_C)]),
+        (
+            "password",
+            &[("Name (the plugin reads this): ", "ann\n"), ("Password: ", CTRL_C)][..],
+        ),
+        ("password", &[("Name (the plugin reads this): ", CTRL_C)]),
         ("browser", &[("https://members.test/authorize", CTRL_C)]),
     ] {
         let told = desk.on_terminal(&["plugin", "login", PLUGIN, "--mode", mode], steps);

@@ -6,6 +6,22 @@ use serde_json::json;
 use super::{offer, plugin, preview, run};
 use crate::service::plugins::Server;
 
+/// All plugins that are embedded.
+const BUNDLED: [&str; 12] = [
+    "archive-item",
+    "dataset-repo",
+    "directory-watch",
+    "hls",
+    "http-form-login",
+    "metalink",
+    "open-directory",
+    "release-assets",
+    "release-feed",
+    "torznab",
+    "unpack",
+    "yt-dlp",
+];
+
 #[test]
 fn our_own_plugins_are_installed_and_used_without_network() {
     let (home, server) = (Home::new(), Server::start());
@@ -19,37 +35,13 @@ fn our_own_plugins_are_installed_and_used_without_network() {
     let service = e2e::Service::start(service);
     service.wait_until_ready();
     let listed = run(&service, &["list"]);
-    for ours in [
-        "archive-item",
-        "dataset-repo",
-        "directory-watch",
-        "hls",
-        "metalink",
-        "open-directory",
-        "release-assets",
-        "release-feed",
-        "torznab",
-    ] {
+    for ours in BUNDLED {
         assert!(listed.contains(&format!("{ours}@svc")), "{listed}");
         assert_eq!(offer(&service, &format!("{ours}@svc"))["stale"], false);
     }
     // All of them, each with its fixtures played.
-    run(&service, &["install", "open-directory", "--yes"]);
-    run(
-        &service,
-        &[
-            "install",
-            "archive-item",
-            "dataset-repo",
-            "directory-watch",
-            "hls",
-            "metalink",
-            "release-assets",
-            "release-feed",
-            "torznab",
-            "--yes",
-        ],
-    );
+    let all = ["install", "--yes"].into_iter().chain(BUNDLED);
+    run(&service, &all.collect::<Vec<_>>());
     assert_eq!(plugin(&service, "open-directory@svc")["source"], "bundled");
     assert_eq!(preview(&service, &server.url)["items"][0]["name"], "top.txt");
     service.create(&json!({"url": server.url}));
