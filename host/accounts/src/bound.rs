@@ -6,7 +6,7 @@ use transfer::Secret;
 use url::Url;
 
 /// A secret, and the hosts that it may be sent to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundSecret {
     value: Secret,
     hosts: Vec<HostPattern>,

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::{
     bound::Captured,
-    error::{MAX_SECRETS, SecretError},
+    error::{MAX_REPLACED, MAX_SECRETS, SecretError},
 };
 
 /// The captures of one login. Clones share them.
@@ -33,6 +33,8 @@ const MAX_BYTES: usize = 512 * 1024;
 #[derive(Default)]
 struct Content {
     secrets: BTreeMap<String, Drafted>,
+    /// What had a name before: a site that was sent it may still repeat it.
+    replaced: Vec<(String, Drafted)>,
     cookies: Option<Vec<u8>>,
     /// Whether the login is over: nothing is added any more.
     is_over: bool,
@@ -42,7 +44,7 @@ struct Content {
 pub(crate) type Kept = (Vec<(String, Drafted)>, Option<Vec<u8>>);
 
 /// A secret of a draft.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Drafted {
     pub(crate) value: Secret,
     /// The site that it was captured from, or of the login that it was typed for; without one it goes only where the manifest
@@ -50,6 +52,17 @@ pub(crate) struct Drafted {
     pub(crate) captured: Option<Captured>,
     /// Whether it outlives the login.
     pub(crate) is_kept: bool,
+}
+
+impl Content {
+    /// Takes the name from the secret that has it, if one has.
+    fn replace(&mut self, name: &str) -> Result<(), SecretError> {
+        if self.secrets.contains_key(name) && self.replaced.len() >= MAX_REPLACED {
+            return Err(SecretError::Replaced);
+        }
+        self.replaced.extend(self.secrets.remove_entry(name));
+        Ok(())
+    }
 }
 
 impl fmt::Debug for Draft {
@@ -115,12 +128,17 @@ impl Draft {
         if content.is_over {
             return Err(SecretError::Over);
         }
-        let others = content.secrets.iter().filter(|(other, _)| *other != name);
-        let bytes: usize = others.map(|(_, secret)| secret.value.expose().len()).sum();
+        if content.secrets.get(name) == Some(&secret) {
+            return Ok(());
+        }
+        let others = content.replaced.iter().map(|(_, secret)| secret);
+        let others = others.chain(content.secrets.values());
+        let bytes: usize = others.map(|secret| secret.value.expose().len()).sum();
         let is_new = !content.secrets.contains_key(name);
         if is_new && content.secrets.len() >= MAX_SECRETS || bytes + secret.value.expose().len() > MAX_BYTES {
             return Err(SecretError::Full);
         }
+        content.replace(name)?;
         content.secrets.insert(name.to_owned(), secret);
         Ok(())
     }
@@ -129,13 +147,15 @@ impl Draft {
         self.content().secrets.get(name).cloned()
     }
 
-    pub(crate) fn forget(&self, name: &str) {
-        self.content().secrets.remove(name);
+    pub(crate) fn forget(&self, name: &str) -> Result<(), SecretError> {
+        self.content().replace(name)
     }
 
+    /// Its secrets, and those that others replaced or that were forgotten.
     pub(crate) fn all(&self) -> Vec<(String, Drafted)> {
         let content = self.content();
-        let secrets = content.secrets.iter();
+        let replaced = content.replaced.iter().map(|(name, secret)| (name, secret));
+        let secrets = content.secrets.iter().chain(replaced);
         secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect()
     }
 

@@ -15,10 +15,13 @@ pub(crate) const MAX_NAME_BYTES: usize = 64;
 pub(crate) const MIN_VALUE_BYTES: usize = 4;
 
 /// The most bytes of a captured value: the longest tokens of sites have some 2 KiB.
-pub(crate) const MAX_VALUE_BYTES: usize = 4096;
+pub const MAX_VALUE_BYTES: usize = 4096;
 
 /// How many captured values an account has at most.
 pub(crate) const MAX_SECRETS: usize = 32;
+
+/// How many values a call or a login replaces or forgets at most. A login that waits for its user may get a token a second.
+pub(crate) const MAX_REPLACED: usize = 256;
 
 /// Why a secret was not used or stored. No message contains a value.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +48,8 @@ pub enum SecretError {
     Over,
     #[error("a call computes at most {MAX_SECRETS} secrets from others")]
     Derived,
+    #[error("a call or a login replaces or forgets at most {MAX_REPLACED} secrets")]
+    Replaced,
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]

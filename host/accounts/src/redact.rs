@@ -164,12 +164,13 @@ fn clean(scrubber: &Scrubber, value: &mut Value) {
 }
 
 /// The most bytes of the spellings of all secrets that a scrubber searches for. The automaton takes some fifty times as
-/// much memory. 32 tokens of 4 KiB and some hundred cookies fit in. Above it the scrubber searches for nothing and
-/// withholds every text as a whole, because to search for some of the secrets would show the others.
+/// much memory. A token of letters and digits has three spellings, and one with other characters nine or more, so that some
+/// sixty tokens of 4 KiB fit in, or twenty-five full of such characters. Above it the scrubber searches for nothing
+/// and withholds every text as a whole, because to search for some of the secrets would show the others.
 pub const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
 /// The name in place of a text that is withheld.
-const WITHHELD: &str = "withheld";
+pub const WITHHELD: &str = "withheld";
 
 /// The most places of a text that are replaced one by one. From there to its end the text is one place: names may be
 /// longer than what they replace.
@@ -235,6 +236,11 @@ impl Scrubber {
             search: Search::Patterns(Box::new(automaton)),
             names,
         }
+    }
+
+    /// Whether there is nothing to search for.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.search, Search::Nothing)
     }
 
     /// The name of a secret that `text` contains.

@@ -2,7 +2,7 @@
 //! the plugin itself or of one of its accounts. Each is only sent to the hosts that it is bound to.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -16,7 +16,7 @@ use url::Url;
 use crate::{
     bound::{BoundSecret, Captured},
     draft::{Draft, Drafted},
-    error::{MAX_NAME_BYTES, MAX_SECRETS, MAX_VALUE_BYTES, MIN_VALUE_BYTES, SecretError, not_bound},
+    error::{MAX_NAME_BYTES, MAX_REPLACED, MAX_SECRETS, MAX_VALUE_BYTES, MIN_VALUE_BYTES, SecretError, not_bound},
     redact::Redactor,
     rows::{self, Account, Kind, LoginId, NO_ACCOUNT},
     template::{Template, is_name_character},
@@ -47,16 +47,38 @@ pub struct Secrets {
     account: Arc<str>,
     /// The login that made the account. Nothing is written to the account of a later one.
     login: Option<LoginId>,
-    /// By slot and name.
-    derived: Derived,
+    held: Arc<Mutex<Held>>,
     /// What the login of this call has captured.
     draft: Option<Draft>,
     /// Learns every used value, so that it is redacted from a recording.
     redactor: Option<Redactor>,
 }
 
-/// Secrets that were computed from others, by slot and name. They are in memory, and gone with the call or the login.
-type Derived = Arc<Mutex<BTreeMap<(String, String), BoundSecret>>>;
+/// What is in memory only, and gone with the call or the login. Keys are slots and names.
+#[derive(Debug, Default)]
+struct Held {
+    /// Secrets that were computed from others.
+    derived: BTreeMap<HeldKey, BoundSecret>,
+    /// Values that had a name before another value, or none, had it: a site that was sent one may still repeat it.
+    replaced: Vec<(HeldKey, BoundSecret)>,
+}
+
+type HeldKey = (String, String);
+
+impl Held {
+    /// Fails if there are too many, because to search for some of them only would show the others.
+    fn replace(&mut self, key: HeldKey, secret: BoundSecret) -> Result<(), SecretError> {
+        let replaced = (key, secret);
+        if self.replaced.contains(&replaced) {
+            return Ok(());
+        }
+        if self.replaced.len() >= MAX_REPLACED {
+            return Err(SecretError::Replaced);
+        }
+        self.replaced.push(replaced);
+        Ok(())
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct SecretRecord {
@@ -227,7 +249,7 @@ impl Secrets {
             bindings: Arc::new(bindings),
             account: NO_ACCOUNT.into(),
             login: None,
-            derived: Derived::default(),
+            held: Arc::default(),
             draft: None,
             redactor: None,
         }
@@ -306,28 +328,38 @@ impl Secrets {
         }
     }
 
-    /// Every secret that a response could repeat: settings, captured values, what a login has captured, and what was
-    /// computed from those.
+    /// The slots of all accounts of the plugin, and that of the login. An error if they cannot be read.
+    pub async fn slots(&self) -> Result<Vec<String>, SecretError> {
+        let accounts = self.keeper.list(&self.plugin).await?;
+        let mut slots: BTreeSet<_> = accounts.into_iter().map(|account| account.slot).collect();
+        slots.extend(self.draft.as_ref().map(|draft| draft.slot().to_owned()));
+        Ok(slots.into_iter().collect())
+    }
+
+    /// Every secret that a response could repeat: settings, captured values (also of the account that a login replaces),
+    /// what a login has captured, what was computed from those, and what this call or login has replaced or forgotten.
     pub async fn all(&self) -> Result<Vec<(String, BoundSecret)>, SecretError> {
         let settings = self.settings.iter();
         let bound = |name: &String, value: &Secret| BoundSecret::new(value.clone(), self.hosts(name));
         let mut all: Vec<_> = settings
             .map(|(name, value)| (name.clone(), bound(name, value)))
             .collect();
-        let derived: Vec<_> = {
-            let derived = self.derived();
-            let own = derived.iter().filter(|((account, _), _)| *account == *self.account);
+        let held: Vec<_> = {
+            let held = self.held();
+            let replaced = held.replaced.iter().map(|(key, secret)| (key, secret));
+            let own = held
+                .derived
+                .iter()
+                .chain(replaced)
+                .filter(|((account, _), _)| *account == *self.account);
             own.map(|((_, name), secret)| (name.clone(), secret.clone())).collect()
         };
-        all.extend(derived);
+        all.extend(held);
         let drafted = self.draft().into_iter().flat_map(Draft::all);
         all.extend(drafted.map(|(name, secret)| {
             let hosts = self.hosts(&name);
             (name, BoundSecret::of(secret.value, hosts, secret.captured))
         }));
-        if self.is_replacing() {
-            return Ok(all);
-        }
         let (plugin, account) = (self.plugin.to_string(), self.account.to_string());
         let vault = Arc::clone(&self.keeper.vault);
         let read = move |connection: &sql::Connection| {
@@ -349,32 +381,51 @@ impl Secrets {
 
     /// The secret of this name.
     pub async fn find(&self, name: &str) -> Result<Option<BoundSecret>, SecretError> {
-        let derived = self.derived().get(&self.derived_key(name)).cloned();
+        let derived = self.held().derived.get(&self.held_key(name)).cloned();
         if let Some(derived) = derived {
             self.tell(name, derived.value());
             return Ok(Some(derived));
         }
-        let hosts = self.hosts(name);
         if let Some(value) = self.settings.get(name) {
             self.tell(name, value);
-            return Ok(Some(BoundSecret::new(value.clone(), hosts)));
+            return Ok(Some(BoundSecret::new(value.clone(), self.hosts(name))));
         }
-        let drafted = self.draft().and_then(|draft| draft.find(name));
-        let (value, captured) = match drafted {
-            Some(drafted) => (drafted.value, drafted.captured),
-            None => match self.stored(Kind::Secret, name).await? {
-                Some(plain) => {
-                    let record = SecretRecord::read(&plain)?;
-                    (Secret::new(record.value), record.captured)
-                }
-                None => return Ok(None),
-            },
+        let found = match self.draft().and_then(|draft| draft.find(name)) {
+            Some(drafted) => Some(BoundSecret::of(drafted.value, self.hosts(name), drafted.captured)),
+            None => self.stored_secret(name).await?,
         };
-        self.tell(name, &value);
-        Ok(Some(BoundSecret::of(value, hosts, captured)))
+        if let Some(found) = &found {
+            self.tell(name, found.value());
+        }
+        Ok(found)
     }
 
-    /// Stores a value captured from a response of `url`; a login stores its captures when it succeeds.
+    async fn stored_secret(&self, name: &str) -> Result<Option<BoundSecret>, SecretError> {
+        let Some(plain) = self.stored(Kind::Secret, name).await? else {
+            return Ok(None);
+        };
+        let record = SecretRecord::read(&plain)?;
+        let value = Secret::new(record.value);
+        Ok(Some(BoundSecret::of(value, self.hosts(name), record.captured)))
+    }
+
+    /// Takes the name from what has it, except in a draft, which does so itself. The value is still among
+    /// [`Secrets::all`].
+    async fn replace(&self, name: &str) -> Result<(), SecretError> {
+        let stored = match self.draft() {
+            Some(_) => None,
+            None => self.stored_secret(name).await?,
+        };
+        let (mut held, key) = (self.held(), self.held_key(name));
+        for secret in stored.into_iter().chain(held.derived.get(&key).cloned()) {
+            held.replace(key.clone(), secret)?;
+        }
+        held.derived.remove(&key);
+        Ok(())
+    }
+
+    /// Stores a value captured from a response of `url`; a login stores its captures when it succeeds. Fails without a
+    /// change if the name or the value cannot be one of a secret, or if there are too many secrets or replaced values.
     pub async fn capture(&self, name: &str, value: &Secret, url: &Url) -> Result<(), SecretError> {
         self.tell(name, value);
         let is_name = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(is_name_character);
@@ -385,7 +436,7 @@ impl Secrets {
         if !(MIN_VALUE_BYTES..=MAX_VALUE_BYTES).contains(&len) {
             return Err(SecretError::Value(len));
         }
-        self.derived().remove(&self.derived_key(name));
+        self.replace(name).await?;
         let captured = Drafted {
             value: value.clone(),
             captured: Some(Captured::from(url)),
@@ -399,24 +450,26 @@ impl Secrets {
         self.keeper.write(&self.plugin, target, captured.record()?).await
     }
 
-    /// Keeps a secret that was computed from another one, for this call or login.
+    /// Keeps a secret that was computed from another one, for this call or login. Fails if there are too many of them, or
+    /// too many that others replaced.
     pub fn keep_derived(&self, name: &str, secret: BoundSecret) -> Result<(), SecretError> {
         self.tell(name, secret.value());
-        let mut derived = self.derived();
-        let key = self.derived_key(name);
-        if derived.len() >= MAX_SECRETS && !derived.contains_key(&key) {
-            return Err(SecretError::Derived);
+        let (mut held, key) = (self.held(), self.held_key(name));
+        match held.derived.get(&key).cloned() {
+            Some(before) => held.replace(key.clone(), before)?,
+            None if held.derived.len() >= MAX_SECRETS => return Err(SecretError::Derived),
+            None => {}
         }
-        derived.insert(key, secret);
+        held.derived.insert(key, secret);
         Ok(())
     }
 
-    /// Deletes a captured value. Secret settings are only changed by the user.
+    /// Deletes a captured value. Secret settings are only changed by the user. Fails without a change if this call or login
+    /// has replaced or forgotten too many values.
     pub async fn forget(&self, name: &str) -> Result<(), SecretError> {
-        self.derived().remove(&self.derived_key(name));
+        self.replace(name).await?;
         if let Some(draft) = self.draft() {
-            draft.forget(name);
-            return Ok(());
+            return draft.forget(name);
         }
         let (plugin, key) = (self.plugin.to_string(), self.key(Kind::Secret, name));
         let login = self.login.clone();
@@ -476,11 +529,11 @@ impl Secrets {
         self.bindings.get(name).cloned().unwrap_or_default()
     }
 
-    fn derived(&self) -> MutexGuard<'_, BTreeMap<(String, String), BoundSecret>> {
-        self.derived.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn derived_key(&self, name: &str) -> (String, String) {
+    fn held_key(&self, name: &str) -> HeldKey {
         (self.account.to_string(), name.to_owned())
     }
 

@@ -1,7 +1,7 @@
 //! Where secrets go, and what is kept of them.
 
 use super::*;
-use crate::error::{MAX_PLACES, MAX_SECRETS, MAX_TEMPLATE_BYTES};
+use crate::error::{MAX_PLACES, MAX_REPLACED, MAX_SECRETS, MAX_TEMPLATE_BYTES};
 
 fn url(text: &str) -> Url {
     text.parse().unwrap()
@@ -394,6 +394,69 @@ async fn a_computed_secret_goes_where_the_one_goes_that_it_was_computed_from() {
     assert!(many.filter(Result::is_err).count() >= 1);
     secrets.forget("token.rsa").await.unwrap();
     assert!(secrets.find("token.rsa").await.unwrap().is_none());
+}
+
+/// The values that are searched for under a name.
+async fn searched(secrets: &Secrets, name: &str) -> Vec<String> {
+    let all = secrets.all().await.unwrap().into_iter();
+    let named = all.filter(|(other, _)| other == name);
+    let mut values: Vec<_> = named.map(|(_, secret)| secret.value().expose().to_owned()).collect();
+    values.sort();
+    values
+}
+
+#[tokio::test]
+async fn what_was_replaced_or_forgotten_is_searched_for_until_the_call_or_login_ends() {
+    let (secrets, from) = (secrets().await, url("https://acme.com/"));
+    let value = |number: usize| Secret::new(format!("value-{number:03}"));
+    let draft = Draft::new("main");
+    let login = secrets.clone().with_draft(draft.clone());
+    let login = login.of_account("main").await.unwrap().unwrap();
+    draft.type_in("password", value(0), false).unwrap();
+    login.capture("password", &value(1), &from).await.unwrap();
+    login.capture("password", &value(1), &from).await.unwrap();
+    login.forget("password").await.unwrap();
+    assert!(login.find("password").await.unwrap().is_none());
+    assert_eq!(searched(&login, "password").await, ["value-000", "value-001"]);
+    for number in 2..MAX_REPLACED + 1 {
+        login.capture("password", &value(number), &from).await.unwrap();
+    }
+    let full = login.capture("password", &value(999), &from).await;
+    assert!(matches!(full, Err(SecretError::Replaced)));
+    assert!(matches!(login.forget("password").await, Err(SecretError::Replaced)));
+    assert_eq!(searched(&login, "password").await.len(), MAX_REPLACED + 1);
+    assert!(draft.kept_names().iter().eq(["password"]));
+
+    let token = secrets.find("token").await.unwrap().unwrap();
+    secrets.capture("a", &value(0), &from).await.unwrap();
+    secrets.capture("a", &value(1), &from).await.unwrap();
+    secrets.keep_derived("a", token.with_value(value(2))).unwrap();
+    secrets.keep_derived("a", token.with_value(value(3))).unwrap();
+    secrets.forget("a").await.unwrap();
+    assert!(secrets.find("a").await.unwrap().is_none());
+    let values = ["value-000", "value-001", "value-002", "value-003"];
+    assert_eq!(searched(&secrets, "a").await, values);
+    let of_a_clone = secrets.clone();
+    assert_eq!(searched(&of_a_clone, "a").await, values);
+    let full = (0..=MAX_REPLACED).find_map(|number| {
+        let kept = secrets.keep_derived("a", token.with_value(value(number + 4)));
+        kept.err()
+    });
+    assert!(matches!(full, Some(SecretError::Replaced)));
+}
+
+#[tokio::test]
+async fn the_slots_are_those_of_all_accounts_and_of_the_login() {
+    let secrets = secrets().await;
+    assert!(secrets.slots().await.unwrap().is_empty());
+    let draft = login_of(&secrets, "token-1").await;
+    let keep = secrets.keeper.keep(&secrets.plugin, account("main", "ann"), &draft);
+    assert!(keep.await.unwrap());
+    let login = secrets.clone().with_draft(Draft::new("other"));
+    assert_eq!(login.slots().await.unwrap(), ["main", "other"]);
+    // Of the account that a login replaces a site may repeat what it has.
+    let login = secrets.with_draft(Draft::new("main")).of_account("main").await.unwrap();
+    assert_eq!(searched(&login.unwrap(), "access").await, ["token-1"]);
 }
 
 /// Rows as each version of the tables wrote them; all later versions must read them. Secrets came with the second version,
