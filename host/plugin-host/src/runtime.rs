@@ -40,7 +40,7 @@ pub use svc_plugin_fixture::{HookEvent, HookInput};
 pub use tools::{CallTools, Page, ToolError, Tools};
 pub(crate) use workspace::InMemory;
 pub use workspace::{CallWorkspace, Workspace};
-pub use world::{Gap, RecordedClock, Replay, Watch, World};
+pub use world::{Gap, RecordedClock, Replay, Watch, World, cookie_values};
 
 /// Runs guest code.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {

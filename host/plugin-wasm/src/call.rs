@@ -77,7 +77,11 @@ impl CallContext {
             grants: self.grants.clone(),
             task: self.task.clone(),
             proxies: self.proxies.clone(),
-            accounts: CallAccounts::new(self.vault.clone(), self.profiles.clone(), self.login.clone()),
+            accounts: Arc::new(CallAccounts::new(
+                self.vault.clone(),
+                self.profiles.clone(),
+                self.login.clone(),
+            )),
             log: self.log.clone(),
             clock: self.clock.clone(),
         };
@@ -116,6 +120,10 @@ impl Storage for Nowhere {
 impl Vault for Nowhere {
     fn of_account(&self, _: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
         Box::pin(async { None })
+    }
+
+    fn slots(&self) -> Pending<'_, Vec<String>> {
+        Box::pin(async { Vec::new() })
     }
 
     fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {

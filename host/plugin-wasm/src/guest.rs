@@ -253,6 +253,10 @@ impl Vault for Secrets {
         })
     }
 
+    fn slots(&self) -> Pending<'_, Vec<String>> {
+        Box::pin(async move { or_none(self.slots().await) })
+    }
+
     fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {
         Box::pin(async move { or_none(self.all().await) })
     }

@@ -2,6 +2,8 @@
 
 pub(crate) mod account;
 pub(crate) mod call_http;
+mod charset;
+mod computing;
 pub(crate) mod header;
 pub(crate) mod network;
 mod pace;
@@ -32,6 +34,8 @@ pub(crate) enum FetchError {
     /// Nobody is logged in to the account of this slot.
     LoginRequired(String),
     TooManyRequests,
+    /// The host has computed for the plugin longer than the call may.
+    TooMuchWork,
     /// The request or a redirect is invalid.
     Invalid(String),
     Network(NetworkError),
@@ -189,20 +193,12 @@ impl Response {
         piece
     }
 
-    /// The body as text, by its byte order mark, else by what the response says, else as UTF-8.
+    /// The body as text. It is UTF-8, because bodies in other encodings are decoded before secrets are searched for.
     pub(crate) fn text(&mut self) -> Arc<str> {
         if let Some(text) = &self.text {
             return text.clone();
         }
-        let content_type = self.header_all("content-type").concat();
-        let label = content_type.split(';').find_map(|part| {
-            let (name, value) = part.split_once('=')?;
-            name.trim()
-                .eq_ignore_ascii_case("charset")
-                .then(|| value.trim().trim_matches('"').to_owned())
-        });
-        let encoding = label.and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
-        let (text, _, _) = encoding.unwrap_or(encoding_rs::UTF_8).decode(&self.body);
+        let (text, _) = encoding_rs::UTF_8.decode_with_bom_removal(&self.body);
         let text: Arc<str> = text.into();
         self.text = Some(text.clone());
         text

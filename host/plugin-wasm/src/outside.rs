@@ -26,7 +26,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
 pub trait Vault: Send + Sync + fmt::Debug {
     /// The secrets of the account in a slot; `None` if nobody is logged in there.
     fn of_account(&self, slot: String) -> Pending<'_, Option<Arc<dyn Vault>>>;
-    /// Every secret that a response could repeat, by name, and the hosts that it may be sent to.
+    /// The slots of all accounts of the plugin, and that of the login.
+    fn slots(&self) -> Pending<'_, Vec<String>>;
+    /// Every secret of this account that a response could repeat, by name, and the hosts that it may be sent to.
     fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>>;
     /// The secret of this name, and the hosts that it may be sent to.
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>>;

@@ -88,6 +88,12 @@ pub enum Gap {
     Unanswered(String),
 }
 
+/// The values of the cookies of a field `Cookie`, without quotes.
+pub fn cookie_values(cookies: &str) -> impl Iterator<Item = &str> {
+    let pairs = cookies.split(';').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(_, value)| value.trim().trim_matches('"'))
+}
+
 impl Watch {
     pub(crate) fn new(moment: RecordedClock, redactor: Redactor) -> Self {
         Self {
@@ -119,8 +125,8 @@ impl Watch {
     }
 
     fn keep_cookies(&self, cookies: &str) {
-        for (_, value) in cookies.split(';').filter_map(|pair| pair.split_once('=')) {
-            self.keep_secret("cookie", value.trim().trim_matches('"'));
+        for value in cookie_values(cookies) {
+            self.keep_secret("cookie", value);
         }
     }
 

@@ -28,8 +28,9 @@ const PARTS_OF_LIMIT: usize = 4;
 impl http::Host for CallState {
     async fn send(&mut self, req: Resource<Request>) -> wasmtime::Result<Result<Resource<Response>, HttpError>> {
         let request = self.table.delete(req)?;
+        self.http.computing().allow(self.meter.cpu_left());
         let sent = self.http.send(request).await;
-        self.charge(self.http.take_computed())?;
+        self.charge(self.http.computing().take())?;
         match sent {
             Ok(response) => Ok(Ok(self.table.push(response)?)),
             Err(error) => Ok(Err(error.try_into()?)),
@@ -45,8 +46,9 @@ impl http::Host for CallState {
             requests.push(self.table.delete(request)?);
         }
         let mut results = Vec::with_capacity(requests.len());
+        self.http.computing().allow(self.meter.cpu_left());
         let sent = self.http.send_all(requests).await;
-        self.charge(self.http.take_computed())?;
+        self.charge(self.http.computing().take())?;
         for result in sent {
             results.push(match result {
                 Ok(response) => Ok(self.table.push(response)?),
@@ -320,7 +322,8 @@ impl TryFrom<FetchError> for HttpError {
             FetchError::Secret(reason) => Self::Denied(reason),
             // The call cannot do without: the host logs in, or asks the user to.
             FetchError::LoginRequired(slot) => return Err(GuestError::LoginRequired(Some(slot)).into()),
-            FetchError::TooManyRequests => Self::TooManyRequests,
+            // A call without time has ended when its time was charged.
+            FetchError::TooManyRequests | FetchError::TooMuchWork => Self::TooManyRequests,
             FetchError::Invalid(reason) => Self::Invalid(reason),
             FetchError::Network(NetworkError::BlockedAddress) => Self::BlockedAddress,
             FetchError::Network(NetworkError::Timeout) => Self::Timeout,

@@ -103,6 +103,9 @@ impl vault::Host for CallState {
         oaep: bool,
         encoding: vault::Encoding,
     ) -> wasmtime::Result<Result<String, String>> {
+        if !self.context.grants.derives_secrets {
+            return Ok(Err(NOT_ALLOWED.to_owned()));
+        }
         let Some(vault) = self.vault_of(account.clone()).await else {
             return Ok(Err(format!("nobody is logged in to the account {account}")));
         };
@@ -114,7 +117,8 @@ impl vault::Host for CallState {
             Ok(rsa::encrypt(&public_key, plain.expose().as_bytes(), oaep))
         });
         let encrypted = encrypted.await?.flatten();
-        // The key may be the plugin's own: who has its other half could read the secret.
+        // The key may be the plugin's own, and who has its other half can read the secret: what is encrypted is a secret as well,
+        // and only a plugin that may compute from secrets makes one.
         Ok(encrypted.and_then(|encrypted| {
             let encrypted = Secret::new(encode(encoding, &encrypted));
             let name = format!("{name}.rsa");

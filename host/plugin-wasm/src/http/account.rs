@@ -1,22 +1,26 @@
 //! The accounts that the requests of a call use: whose secrets and cookies they are, and what is removed from responses.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use accounts::{BoundSecret, Scrubber};
+use tokio::sync::OnceCell;
 use transfer::Secret;
 use url::Url;
 
-use super::{FetchError, Profile};
+use super::{FetchError, Profile, computing::Computing};
 use crate::outside::Vault;
 
 /// The shortest value of a secret that is searched for in responses and redirects: shorter ones occur by chance.
 pub(crate) const MIN_SECRET_BYTES: usize = 4;
 
 /// The shortest value of a cookie that is searched for: sites keep words in cookies, too.
-const MIN_COOKIE_BYTES: usize = 16;
+pub(crate) const MIN_COOKIE_BYTES: usize = 16;
+
+/// Up to so many bytes of values, a search is prepared at once; beyond it that takes a thread for milliseconds.
+const FEW_BYTES: usize = 8 * 1024;
 
 /// The cookies and cached responses of a plugin: its own, and those of its accounts.
 #[derive(Debug, Default)]
@@ -56,17 +60,44 @@ pub(crate) type Known = Vec<(String, Secret)>;
 pub(crate) struct Account {
     pub(crate) vault: Arc<dyn Vault>,
     pub(crate) profile: Arc<Profile>,
-    /// What was searched for last, and what finds it.
-    scrubber: Mutex<(Known, Arc<Scrubber>)>,
+}
+
+/// A search for secrets that is prepared once for all that are alike.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    /// What was searched for last, and what finds it. It is locked while another is prepared: each takes much memory.
+    last: tokio::sync::Mutex<(Known, Arc<Scrubber>)>,
+}
+
+impl Search {
+    /// Finds `known`. The last one is kept, because most requests of a call are to the same site.
+    pub(crate) async fn of(&self, mut known: Known, computing: &Computing) -> Arc<Scrubber> {
+        let mut distinct = HashSet::new();
+        known.retain(|(name, secret)| distinct.insert((name.clone(), secret.expose().to_owned())));
+        let mut last = self.last.lock().await;
+        if last.0 == known {
+            return Arc::clone(&last.1);
+        }
+        let bytes: usize = known.iter().map(|(_, secret)| secret.expose().len()).sum();
+        let computing = computing.clone();
+        let prepare = move || {
+            let values = known.iter().map(|(name, secret)| (&**name, secret.expose()));
+            let scrubber = computing.work(|| Scrubber::new(values));
+            (known, Arc::new(scrubber))
+        };
+        *last = if bytes <= FEW_BYTES {
+            prepare()
+        } else {
+            let prepared = tokio::task::spawn_blocking(prepare).await;
+            prepared.expect("to prepare a search does not panic")
+        };
+        Arc::clone(&last.1)
+    }
 }
 
 impl Account {
     pub(crate) fn new(vault: Arc<dyn Vault>, profile: Arc<Profile>) -> Self {
-        Self {
-            vault,
-            profile,
-            scrubber: Mutex::default(),
-        }
+        Self { vault, profile }
     }
 
     /// The secrets that one of the hosts of `hops` may have, because they may be sent there, and the cookies of those
@@ -84,17 +115,6 @@ impl Account {
             .filter(|(_, secret)| hops.iter().any(|hop| secret.for_url(hop).is_some()))
             .collect()
     }
-
-    /// Finds `known`. The last one is kept, because most requests of a call are to the same site.
-    pub(crate) fn scrubber(&self, known: Known) -> Arc<Scrubber> {
-        let mut kept = self.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.0 != known {
-            let values = known.iter().map(|(name, value)| (&**name, value.expose()));
-            kept.1 = Arc::new(Scrubber::new(values));
-            kept.0 = known;
-        }
-        Arc::clone(&kept.1)
-    }
 }
 
 /// The accounts of one call, found when a request first uses them.
@@ -105,6 +125,12 @@ pub(crate) struct CallAccounts {
     /// The slot whose login or renewal this is: it has a profile of its own until it succeeds.
     login: Option<(String, Arc<Profile>)>,
     found: Mutex<BTreeMap<String, Arc<Account>>>,
+    /// The slots of all accounts of the plugin.
+    slots: OnceCell<Vec<String>>,
+    /// What finds secrets in responses.
+    pub(crate) in_answers: Search,
+    /// What finds secrets in the targets of redirects.
+    pub(crate) in_targets: Search,
 }
 
 impl CallAccounts {
@@ -114,6 +140,9 @@ impl CallAccounts {
             profiles,
             login,
             found: Mutex::default(),
+            slots: OnceCell::new(),
+            in_answers: Search::default(),
+            in_targets: Search::default(),
         }
     }
 
@@ -136,6 +165,18 @@ impl CallAccounts {
         Ok(account)
     }
 
+    /// The plugin's own secrets and every account of it: what a site was sent in a request of one it may repeat in a request
+    /// of another.
+    pub(crate) async fn all(&self) -> Vec<Arc<Account>> {
+        let slots = self.slots.get_or_init(|| self.own.vault.slots()).await;
+        let mut all = vec![Arc::clone(&self.own)];
+        for slot in slots {
+            // One that was logged out meanwhile has no secrets.
+            all.extend(self.of(Some(slot)).await.ok());
+        }
+        all
+    }
+
     /// Stores the cookies that responses set.
     pub(crate) async fn save(&self) {
         let found: Vec<_> = self.found().values().cloned().collect();
@@ -145,12 +186,41 @@ impl CallAccounts {
         self.own.profile.save(&*self.own.vault).await;
     }
 
-    /// The values of all cookies that requests may have sent.
+    /// The plugin's own secrets and cookies.
     pub(crate) fn own(&self) -> &Arc<Account> {
         &self.own
     }
 
     fn found(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Account>>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_search_for_much_is_prepared_beside_the_thread_of_the_calls() {
+        let known = |count: usize| -> Known {
+            let values = (0..count).map(|number| Secret::new(format!("{number:04}{}", "x+y/".repeat(250))));
+            values.map(|value| ("token".to_owned(), value)).collect()
+        };
+        let (search, computing) = (Search::default(), Computing::default());
+        assert!(poll!(std::pin::pin!(search.of(known(1), &computing))).is_ready());
+        let mut large = std::pin::pin!(search.of(known(20), &computing));
+        assert!(poll!(&mut large).is_pending());
+        computing.take();
+        let prepared = large.await;
+        assert!(!computing.take().is_zero(), "it counts");
+        // The same with one twice is prepared already.
+        let again = known(20).into_iter().chain(known(1)).collect();
+        let again = poll!(std::pin::pin!(search.of(again, &computing)));
+        let std::task::Poll::Ready(again) = again else {
+            panic!("it is prepared again");
+        };
+        assert!(Arc::ptr_eq(&prepared, &again));
     }
 }

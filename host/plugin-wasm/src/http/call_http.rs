@@ -20,6 +20,8 @@ use url::{Url, form_urlencoded};
 use super::{
     Answer, Cookies, Exchange, FetchError, Network, NetworkError, Profile, Request, Response,
     account::CallAccounts,
+    charset,
+    computing::Computing,
     header,
     profile::{CacheKey, cache_key},
     secret::{RequestSecrets, SecretPosition},
@@ -33,7 +35,7 @@ pub(crate) struct Access {
     pub(crate) grants: Grants,
     pub(crate) task: Option<TaskSite>,
     pub(crate) proxies: Proxies,
-    pub(crate) accounts: CallAccounts,
+    pub(crate) accounts: Arc<CallAccounts>,
     pub(crate) log: Arc<dyn LogSink>,
     pub(crate) clock: CallClock,
 }
@@ -47,6 +49,8 @@ pub(crate) struct CallHttp {
     pins: Arc<Pins>,
     /// Never locked across an await.
     ledger: Mutex<Traffic>,
+    /// Time spent on removing secrets.
+    computing: Computing,
 }
 
 /// The traffic of a call.
@@ -55,8 +59,6 @@ pub(crate) struct Traffic {
     pub(crate) requests: u32,
     pub(crate) bytes: u64,
     pub(crate) denied: Vec<Denial>,
-    /// Time spent on removing secrets, not charged to the plugin yet.
-    pub(crate) computed: Duration,
 }
 
 /// One step of a request through redirects. It contains no secrets: they are filled in for each step.
@@ -76,6 +78,7 @@ impl CallHttp {
             limits,
             pins: Arc::default(),
             ledger: Mutex::default(),
+            computing: Computing::default(),
         }
     }
 
@@ -94,9 +97,9 @@ impl CallHttp {
         &self.limits
     }
 
-    /// Takes the computing time to charge to the plugin.
-    pub(crate) fn take_computed(&self) -> Duration {
-        std::mem::take(&mut self.ledger().computed)
+    /// The time that it spends computing.
+    pub(crate) fn computing(&self) -> &Computing {
+        &self.computing
     }
 
     pub(crate) fn traffic(&self) -> Traffic {
@@ -131,8 +134,9 @@ impl CallHttp {
     }
 
     async fn fetch(&self, request: &Request, url: Url, clock: &CallClock) -> Result<Response, FetchError> {
-        let account = self.access.accounts.of(request.account.as_deref()).await?;
-        let mut unlocked = RequestSecrets::of(request, &url, account).await?;
+        let accounts = Arc::clone(&self.access.accounts);
+        let of_call = (self.access.task.clone(), self.computing.clone());
+        let mut unlocked = RequestSecrets::of(request, &url, accounts, of_call).await?;
         let key = self.cache_key(request, &url, &unlocked);
         let cached = key.as_ref().and_then(|key| unlocked.profile().cached(key));
         if let Some(cached) = cached.filter(|cached| self.may_still_reach(&url, cached)) {
@@ -144,9 +148,7 @@ impl CallHttp {
             self.ledger().bytes += bytes;
             return Ok(cached);
         }
-        let fetched = self.fetch_with(request, url, &mut unlocked, clock).await;
-        self.ledger().computed += unlocked.worked();
-        let (answer, url) = fetched?;
+        let (answer, url) = self.fetch_with(request, url, &mut unlocked, clock).await?;
         let mut response = Response::new(answer, url);
         // The cookies of an account are its credentials.
         response.shows_cookies = self.access.grants.reads_cookies && request.account.is_none();
@@ -167,6 +169,10 @@ impl CallHttp {
         let mut hops = vec![url];
         let mut answer = self.follow(request, &mut hops, unlocked, clock).await?;
         let mut url = hops.last().cloned().expect("it began with one");
+        if !charset::decode(&mut answer, self.limits.response_bytes, &self.computing).await {
+            return Err(FetchError::Network(NetworkError::TooLarge(self.limits.response_bytes)));
+        }
+        unlocked.withhold_part(&mut answer, &hops).await;
         unlocked.capture(&request.captures, (&answer, &url), &hops).await?;
         unlocked.scrub(&mut answer, &mut url, &hops).await;
         Ok((answer, url))
@@ -279,6 +285,9 @@ impl CallHttp {
 
     /// Counts a request and returns the limit of its body.
     fn reserve(&self, request: &Request) -> Result<u64, FetchError> {
+        if self.computing.is_used_up() {
+            return Err(FetchError::TooMuchWork);
+        }
         let mut ledger = self.ledger();
         if ledger.requests >= self.limits.requests {
             return Err(FetchError::TooManyRequests);

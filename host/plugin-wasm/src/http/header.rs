@@ -31,6 +31,14 @@ pub(crate) fn crosses_origins(name: &str) -> bool {
         .any(|crossing| name.eq_ignore_ascii_case(crossing))
 }
 
+/// What programs send of themselves and of the page that they come from, beside the fields that cross origins.
+const OF_PROGRAMS: &[&str] = &["referer", "origin", "content-type"];
+
+/// Whether the value of this field of a request, with its name in lower case, may be a credential of a user.
+pub(crate) fn may_identify(name: &str) -> bool {
+    !crosses_origins(name) && !OF_PROGRAMS.contains(&name) && !name.starts_with("sec-")
+}
+
 /// Whether a guest may read this field of a response: cookies stay with the host.
 pub(crate) fn guest_may_read(name: &str) -> bool {
     !name.eq_ignore_ascii_case("set-cookie") && !name.eq_ignore_ascii_case("set-cookie2")

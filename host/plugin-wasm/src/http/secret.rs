@@ -5,10 +5,9 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
 };
 
-use accounts::{BoundSecret, Scan, Scrubber, Template, not_bound, placeholder};
+use accounts::{BoundSecret, MAX_VALUE_BYTES, Scan, Scrubber, Template, WITHHELD, not_bound, placeholder};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use memchr::memmem;
@@ -19,8 +18,10 @@ use url::Url;
 
 use super::{
     Answer, Cookies, FetchError, Profile, Request,
-    account::{Account, MIN_SECRET_BYTES},
+    account::{Account, CallAccounts, Known, MIN_COOKIE_BYTES, MIN_SECRET_BYTES, Search},
+    computing::Computing,
     header,
+    task_site::TaskSite,
 };
 
 /// The most secret fields, and the most captures, of one request.
@@ -31,6 +32,9 @@ const MAX_DECODED: usize = 3;
 
 /// The most steps of the search for a field of a form: enough for a page of some hundred kilobytes.
 const FORM_STEPS: u64 = 2_000_000;
+
+/// The status of a response that is a part of a file.
+const PARTIAL_CONTENT: u16 = 206;
 
 /// The position of a secret in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,19 +105,31 @@ impl Request {
 /// The secrets of one request.
 #[derive(Debug)]
 pub(crate) struct RequestSecrets {
+    accounts: Arc<CallAccounts>,
     account: Arc<Account>,
+    task: Option<TaskSite>,
+    /// Those that it sends.
     secrets: BTreeMap<String, BoundSecret>,
+    /// Values that it has captured, and cookies that were sent before a response replaced them.
+    seen: Mutex<Vec<(String, BoundSecret)>>,
     /// Values captured from JSON, by name, in the exact bytes of the response (with quotes and escapes).
     captured: Vec<(String, Secret)>,
     /// The last value of each cookie that was set, for captures.
     cookies: Mutex<BTreeMap<String, (Secret, Url)>>,
-    /// Time spent on searching for secrets.
-    worked: Mutex<Duration>,
+    /// The cookies that the last response has set and no earlier one had.
+    fresh: Mutex<Vec<BoundSecret>>,
+    computing: Computing,
 }
 
 impl RequestSecrets {
     /// Finds the secrets of `request`. Fails before anything is sent if one is not bound to the host of `url`.
-    pub(crate) async fn of(request: &Request, url: &Url, account: Arc<Account>) -> Result<Self, FetchError> {
+    pub(crate) async fn of(
+        request: &Request,
+        url: &Url,
+        accounts: Arc<CallAccounts>,
+        (task, computing): (Option<TaskSite>, Computing),
+    ) -> Result<Self, FetchError> {
+        let account = accounts.of(request.account.as_deref()).await?;
         let mut found = BTreeMap::new();
         for name in request.secrets.iter().flat_map(|field| field.template.names()) {
             if found.contains_key(name) {
@@ -127,42 +143,48 @@ impl RequestSecrets {
             found.insert(name.to_owned(), secret);
         }
         Ok(Self {
+            accounts,
             account,
+            task,
             secrets: found,
+            seen: Mutex::default(),
             captured: Vec::new(),
             cookies: Mutex::default(),
-            worked: Mutex::default(),
+            fresh: Mutex::default(),
+            computing,
         })
     }
 
-    /// The time spent on searching for secrets, without waiting.
-    pub(crate) fn worked(&self) -> Duration {
-        *self.worked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn work<T>(&self, work: impl FnOnce() -> T) -> T {
-        let since = Instant::now();
-        let done = work();
-        *self.worked.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
-        done
+        self.computing.work(work)
     }
 
-    /// What hosts of `hops` may have been told, and what this request sends or has captured.
+    /// What hosts of `hops` may have been told, by this request or another one, and what this one sends, replaces or has
+    /// captured.
     async fn known(&self, hops: &[Url]) -> Vec<(String, BoundSecret)> {
         let mut known = self.account.known(hops).await;
-        for (name, secret) in &self.secrets {
-            let is_same = |(other, found): &(String, BoundSecret)| other == name && found.value() == secret.value();
-            if secret.value().expose().len() >= MIN_SECRET_BYTES && !known.iter().any(is_same) {
-                known.push((name.clone(), secret.clone()));
+        for other in self.accounts.all().await {
+            if !Arc::ptr_eq(&other, &self.account) {
+                known.extend(other.known(hops).await);
             }
         }
+        let sent = self.secrets.iter();
+        let mut own: Vec<_> = sent.map(|(name, secret)| (name.clone(), secret.clone())).collect();
+        own.extend(locked(&self.seen).iter().cloned());
+        own.retain(|(_, secret)| secret.value().expose().len() >= MIN_SECRET_BYTES);
+        known.extend(own);
+        known.extend(self.task.iter().flat_map(|task| task.secrets_for(hops)));
         known
     }
 
+    async fn prepared(&self, search: &Search, secrets: Vec<(String, BoundSecret)>) -> Arc<Scrubber> {
+        let values = secrets.into_iter();
+        let values: Known = values.map(|(name, secret)| (name, secret.value().clone())).collect();
+        search.of(values, &self.computing).await
+    }
+
     async fn scrubber(&self, hops: &[Url]) -> Arc<Scrubber> {
-        let known = self.known(hops).await.into_iter();
-        let known = known.map(|(name, secret)| (name, secret.value().clone())).collect();
-        self.work(|| self.account.scrubber(known))
+        self.prepared(&self.accounts.in_answers, self.known(hops).await).await
     }
 
     /// `text` of the request itself, without secrets.
@@ -201,35 +223,73 @@ impl RequestSecrets {
 
     /// The name of a secret that `target` contains but may not be sent there: some sites redirect with all parameters
     /// that they received, and a site can put whatever it was ever sent into a redirect.
+    ///
+    /// What the redirecting response set as a cookie is its own to carry on: sites compare such a value when the user comes
+    /// back from the other site. A fragment of the redirected URL stays, and no site has read it.
     pub(crate) async fn leaked_by(&self, target: &Url, hops: &[Url]) -> Option<String> {
         let known = self.known(hops).await;
-        let unbound = known.iter().filter(|(_, secret)| secret.for_url(target).is_none());
+        let scrubber = self
+            .prepared(&self.accounts.in_targets, self.withheld_from(target, known))
+            .await;
         self.work(|| {
-            let scrubber = Scrubber::new(unbound.map(|(name, secret)| (&**name, secret.value().expose())));
-            let forms = decoded(target);
+            let mut target = target.clone();
+            if hops.last().is_some_and(|from| from.fragment() == target.fragment()) {
+                target.set_fragment(None);
+            }
+            let forms = decoded(&target);
             forms.iter().find_map(|form| scrubber.find(form).map(str::to_owned))
         })
     }
 
+    /// Those of `known` that a response may not carry on to `target`.
+    fn withheld_from(&self, target: &Url, mut known: Vec<(String, BoundSecret)>) -> Vec<(String, BoundSecret)> {
+        let fresh = locked(&self.fresh);
+        known.retain(|(_, secret)| {
+            secret.for_url(target).is_none() && !fresh.iter().any(|fresh| fresh.value() == secret.value())
+        });
+        known
+    }
+
     /// Takes the cookies of a response on the way.
     pub(crate) fn take_cookies(&self, request: &Request, url: &Url, answer: &Answer) {
+        locked(&self.fresh).clear();
+        let set: Vec<_> = answer
+            .headers
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"))
+            .map(|(_, cookie)| cookie)
+            .collect();
+        if request.cookies != Cookies::None && !set.is_empty() {
+            let profile = &self.account.profile;
+            let before = profile.cookie_values();
+            for cookie in &set {
+                profile.set_cookie(cookie, url);
+            }
+            let mut after = profile.cookie_values();
+            let replaced = before.iter().filter(|cookie| !after.contains(cookie));
+            let replaced = replaced.filter(|cookie| cookie.value().expose().len() >= MIN_COOKIE_BYTES);
+            locked(&self.seen).extend(replaced.map(|cookie| ("cookie".to_owned(), cookie.clone())));
+            after.retain(|cookie| !before.iter().any(|before| before.value() == cookie.value()));
+            *locked(&self.fresh) = after;
+        }
         let wanted = |name: &str| {
             let mut captures = request.captures.iter();
             captures.any(|capture| matches!(capture, Capture::Cookie(cookie, _) if cookie == name))
         };
-        let set = answer
-            .headers
-            .iter()
-            .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
-        for (_, cookie) in set {
-            if request.cookies != Cookies::None {
-                self.account.profile.set_cookie(cookie, url);
-            }
+        for cookie in set {
             let pair = cookie.split(';').next().and_then(|pair| pair.split_once('='));
             if let Some((name, value)) = pair.filter(|(name, _)| wanted(name.trim())) {
                 let value = Secret::new(value.trim());
-                self.cookies().insert(name.trim().to_owned(), (value, url.clone()));
+                locked(&self.cookies).insert(name.trim().to_owned(), (value, url.clone()));
             }
+        }
+    }
+
+    /// Takes the body from a response that is a part of a file, unless nothing is searched for: two parts of a secret are
+    /// not found.
+    pub(crate) async fn withhold_part(&self, answer: &mut Answer, hops: &[Url]) {
+        if answer.status == PARTIAL_CONTENT && !answer.body.is_empty() && !self.scrubber(hops).await.is_empty() {
+            answer.body = Bytes::from(placeholder(WITHHELD));
         }
     }
 
@@ -259,7 +319,7 @@ impl RequestSecrets {
                     (found.map(|value| (value, None)), name)
                 }
                 Capture::Cookie(cookie, name) => {
-                    let set = self.cookies().get(cookie).cloned();
+                    let set = locked(&self.cookies).get(cookie).cloned();
                     let set = set.map(|(value, url)| {
                         from = url;
                         (value.expose().to_owned(), None)
@@ -276,15 +336,15 @@ impl RequestSecrets {
                 .await;
             kept.map_err(FetchError::Invalid)?;
             let secret = BoundSecret::captured(value, &from, Vec::new());
-            self.secrets.insert(name.clone(), secret);
+            locked(&self.seen).push((name.clone(), secret));
             self.captured
                 .extend(written.map(|written| (name.clone(), Secret::new(written))));
         }
         Ok(())
     }
 
-    /// Replaces secrets by their names in the body, the headers and the URL of a response: those of this request, and
-    /// those of its account that the hosts of `hops` may have been told.
+    /// Replaces secrets by their names in the body and the headers of a response, and in its URL unless that is the one that
+    /// the plugin wrote: those of this request, and those that the hosts of `hops` may have been told.
     pub(crate) async fn scrub(&self, answer: &mut Answer, url: &mut Url, hops: &[Url]) {
         for (name, written) in &self.captured {
             let name = format!("\"{}\"", placeholder(name));
@@ -302,21 +362,57 @@ impl RequestSecrets {
         if let Some(body) = body {
             answer.body = Bytes::from(body);
         }
-        for (_, value) in &mut answer.headers {
-            if let Cow::Owned(clean) = scrubber.text(value) {
+        for (name, value) in &mut answer.headers {
+            let target = url.join(value).ok().filter(|_| name.eq_ignore_ascii_case("location"));
+            let of_target = match target {
+                Some(target) => self.scrubber_for(&target, hops).await,
+                None => None,
+            };
+            let scrubber = of_target.as_ref().unwrap_or(&scrubber);
+            if let Cow::Owned(clean) = self.work(|| scrubber.text(value)) {
                 *value = clean;
             }
         }
-        if let Cow::Owned(clean) = scrubber.text(url.as_str()) {
-            // If the URL is invalid without the secret, keep only its site.
-            let clean = Url::parse(&clean);
-            *url = clean.or_else(|_| url.join("/")).unwrap_or_else(|_| url.clone());
+        if let [first, _, ..] = hops {
+            self.scrub_url(&scrubber, url, first);
         }
     }
 
-    fn cookies(&self) -> MutexGuard<'_, BTreeMap<String, (Secret, Url)>> {
-        self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What finds secrets in the address of `target`, if these are others than in the rest of the response.
+    async fn scrubber_for(&self, target: &Url, hops: &[Url]) -> Option<Arc<Scrubber>> {
+        if locked(&self.fresh).is_empty() {
+            return None;
+        }
+        let mut known = self.known(hops).await;
+        let withheld = self.withheld_from(target, known.clone());
+        known.retain(|secret| secret.1.for_url(target).is_some() || withheld.contains(secret));
+        Some(self.prepared(&self.accounts.in_targets, known).await)
     }
+
+    /// Replaces secrets in the URL that redirects led to. What the plugin wrote into the first one stays: its name would tell
+    /// the plugin that a guess is right.
+    fn scrub_url(&self, scrubber: &Scrubber, url: &mut Url, first: &Url) {
+        let clean = self.work(|| {
+            let mut scan = scrubber.scan(url.as_str().as_bytes());
+            while !scan.turn() {}
+            scan.replaced(|name, original| {
+                if memmem::find(first.as_str().as_bytes(), original).is_some() {
+                    String::from_utf8_lossy(original).into_owned()
+                } else {
+                    placeholder(name)
+                }
+            })
+        });
+        if let Some(clean) = clean {
+            // If the URL is invalid without the secret, keep only its site.
+            let clean = Url::parse(&String::from_utf8_lossy(&clean));
+            *url = clean.or_else(|_| url.join("/")).unwrap_or_else(|_| url.clone());
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `text` with every occurrence of `part`, which is not empty, replaced by `by`.
@@ -394,23 +490,25 @@ impl Marked {
             found.map(|(_, value)| value.clone())
         };
         let value = attribute("value").or_else(|| attribute("content"));
-        self.filled(&value.unwrap_or_else(|| node.text.clone())).map(Some)
+        Ok(Some(self.filled(&value.unwrap_or_else(|| node.text.clone()))))
     }
 
-    /// `text` with what the page has in the place of marks, decoded like the text around.
-    fn filled(&self, text: &str) -> Result<String, FetchError> {
+    /// `text` with what the page has in the place of marks, decoded like the text around. It ends where it is longer than a
+    /// secret may be.
+    fn filled(&self, text: &str) -> String {
         let mut pieces = text.split(&*self.key);
         let mut filled = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             let (number, after) = piece.split_at_checked(6).unwrap_or((piece, ""));
             let original = number.parse().ok().and_then(|at: usize| self.originals.get(at));
             let original = original.map(Secret::expose).unwrap_or_default();
-            let element = format!("<p>{}</p>", original.replace('<', "&lt;"));
-            let decoded = select(&element, "p")?.into_iter().next();
-            filled.push_str(&decoded.map(|node| node.text).unwrap_or_default());
+            filled.push_str(&html_escape::decode_html_entities(original));
             filled.push_str(after);
+            if filled.len() > MAX_VALUE_BYTES {
+                break;
+            }
         }
-        Ok(filled)
+        filled
     }
 }
 
@@ -441,6 +539,23 @@ fn header_value(answer: &Answer, field: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_full_of_marks_ends_where_no_secret_is_longer() {
+        let scrubber = Scrubber::new([("token", "a&b-c")]);
+        let body = format!("<p>{}</p><b>x a&amp;b-c;</b>", "a&amp;b-c ".repeat(60_000));
+        let mut scan = scrubber.scan(body.as_bytes());
+        while !scan.turn() {}
+        let marked = Marked::new(&scan, body.as_bytes()).unwrap();
+        assert_eq!(marked.form_value("b").unwrap().as_deref(), Some("x a&b-c;"));
+        let long = marked.form_value("p").unwrap().unwrap();
+        assert!(long.starts_with("a&b-c a&b-c "), "{long}");
+        assert!(
+            (MAX_VALUE_BYTES + 1..MAX_VALUE_BYTES + 10).contains(&long.len()),
+            "{}",
+            long.len()
+        );
+    }
 
     #[test]
     fn only_texts_and_numbers_are_captured() {

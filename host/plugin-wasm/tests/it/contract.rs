@@ -141,6 +141,10 @@ impl Vault for OneSecret {
         Box::pin(async { None })
     }
 
+    fn slots(&self) -> Pending<'_, Vec<String>> {
+        Box::pin(async { Vec::new() })
+    }
+
     fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {
         Box::pin(async { Vec::new() })
     }
@@ -226,12 +230,21 @@ async fn what_a_plugin_encrypts_to_its_own_key_stays_a_secret_for_the_same_hosts
     );
     let loaded = load(previewer(&["vault"], &items, &body)).await.unwrap();
     let vault = Arc::new(OneSecret::default());
-    let context = CallContext {
-        vault: Arc::clone(&vault) as _,
-        ..context().0
+    let preview = async |derives_secrets| {
+        let context = CallContext {
+            grants: Grants {
+                derives_secrets,
+                ..Grants::default()
+            },
+            vault: Arc::clone(&vault) as _,
+            ..context().0
+        };
+        let called = loaded.preview("https://example.org/", context, Limits::preview()).await;
+        matches!(called.result, Err(PluginFault::Trap { .. }))
     };
-    let called = loaded.preview("https://example.org/", context, Limits::preview()).await;
-    assert!(matches!(called.result, Err(PluginFault::Trap { .. })), "{called:?}");
+    assert!(!preview(false).await, "its user did not agree");
+    assert!(vault.derived.lock().unwrap().is_empty());
+    assert!(preview(true).await);
     let derived = vault.derived.lock().unwrap().clone();
     let [(name, secret)] = &derived[..] else {
         panic!("{derived:?}")

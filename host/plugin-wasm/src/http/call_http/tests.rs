@@ -81,6 +81,10 @@ struct Bench {
 }
 
 fn bench(sites: Sites, limits: HttpLimits) -> Bench {
+    bench_with(sites, limits, Keys::default())
+}
+
+fn bench_with(sites: Sites, limits: HttpLimits, keys: Keys) -> Bench {
     let sites = Arc::new(sites);
     let hosts = [
         "https://a.example",
@@ -109,7 +113,7 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
         grants,
         log: lines.clone(),
         network: sites.clone(),
-        vault: Arc::new(Keys::default()),
+        vault: Arc::new(keys),
         task: Some(TaskSite::new(task, request)),
         ..CallContext::isolated()
     };
@@ -122,9 +126,9 @@ fn bench(sites: Sites, limits: HttpLimits) -> Bench {
     }
 }
 
-/// One secret, `token`, for `a.example` and its CDN, and what was captured.
+/// One secret, `token`, for `a.example` and its CDN, what was captured, and perhaps an account `main`.
 #[derive(Debug, Default)]
-struct Keys(Mutex<BTreeMap<String, BoundSecret>>);
+struct Keys(Mutex<BTreeMap<String, BoundSecret>>, Option<Arc<Keys>>);
 
 fn token() -> BoundSecret {
     let hosts = ["https://a.example", "https://*.cdn.example"].map(|host| host.parse().unwrap());
@@ -133,7 +137,13 @@ fn token() -> BoundSecret {
 
 impl Vault for Keys {
     fn of_account(&self, _slot: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
-        Box::pin(async { None })
+        let main = self.1.clone().map(|main| main as Arc<dyn Vault>);
+        Box::pin(async { main })
+    }
+
+    fn slots(&self) -> Pending<'_, Vec<String>> {
+        let slots = self.1.iter().map(|_| "main".to_owned()).collect();
+        Box::pin(async { slots })
     }
 
     fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>> {
@@ -740,22 +750,241 @@ async fn what_cannot_be_sent_is_said_when_it_is_sent() {
     assert!(bench.asked().is_empty());
 }
 
-#[test]
-fn text_is_decoded_as_the_response_says() {
-    let response = |content_type: &str, body: &[u8]| {
-        let answer = Answer {
-            status: 200,
-            headers: vec![("content-type".to_owned(), content_type.to_owned())],
-            body: body.to_vec().into(),
-        };
-        Response::new(answer, "https://a.example/".parse().unwrap())
-            .text()
-            .to_string()
+/// Sites of which one page has this type and these bytes.
+fn typed(content_type: &str, body: &[u8]) -> Sites {
+    let mut sites = Sites::default().answer("https://a.example/", 200, &[("content-type", content_type)], "");
+    let page = sites.answers.get_mut("https://a.example/").unwrap();
+    page.body = body.to_vec().into();
+    sites
+}
+
+#[tokio::test]
+async fn text_is_decoded_as_the_response_says() {
+    for (content_type, body, expected) in [
+        ("text/html; charset=\"ISO-8859-1\"", &b"\xe4"[..], "ä"),
+        ("text/html;charset=gbk", b"\xc4\xe3", "你"),
+        ("text/html", "ä".as_bytes(), "ä"),
+        ("text/html; charset=gbk", b"\xef\xbb\xbf\xc3\xa4", "ä"),
+        ("text/html; charset=utf-8", b"\xff\xfe\xe4\0", "ä"),
+        ("image/png; charset=binary", b"\x89PNG", "\u{fffd}PNG"),
+    ] {
+        let mut response = of(typed(content_type, body)).get("https://a.example/").await.unwrap();
+        assert_eq!(&*response.text(), expected, "{content_type}");
+    }
+    let long = typed("text/plain; charset=windows-1252", &[0x80; 1000]);
+    let limits = HttpLimits {
+        response_bytes: 2000,
+        ..HttpLimits::default()
     };
-    assert_eq!(response("text/html; charset=\"ISO-8859-1\"", b"\xe4"), "ä");
-    assert_eq!(response("text/html;charset=gbk", b"\xc4\xe3"), "你");
-    assert_eq!(response("text/html", "ä".as_bytes()), "ä");
-    assert_eq!(response("text/html; charset=gbk", b"\xef\xbb\xbf\xc3\xa4"), "ä");
+    let refused = bench(long, limits).get("https://a.example/").await;
+    assert_eq!(refused.err(), Some(FetchError::Network(NetworkError::TooLarge(2000))));
+}
+
+#[tokio::test]
+async fn a_secret_is_found_in_any_encoding() {
+    let secret = "pä55wort";
+    let latin1: Vec<u8> = secret.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    let utf16: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (content_type, body) in [
+        ("text/html; charset=iso-8859-1", latin1),
+        ("text/html", [b"\xff\xfe", &utf16[..]].concat()),
+        ("text/html; charset=utf-16le", utf16),
+    ] {
+        let bench = of(typed(content_type, &body));
+        let from = "https://a.example/".parse().unwrap();
+        let vault = &bench.context.vault;
+        vault
+            .capture("password".to_owned(), Secret::new(secret), from)
+            .await
+            .unwrap();
+        let mut response = bench.get("https://a.example/").await.unwrap();
+        assert_eq!(response.body, "‹secret:password›", "{content_type}");
+        assert_eq!(&*response.text(), "‹secret:password›", "{content_type}");
+    }
+}
+
+#[tokio::test]
+async fn a_part_of_a_file_is_withheld_where_it_may_be_a_part_of_a_secret() {
+    let bench = of(Sites::default()
+        .answer("https://a.example/", 206, &[("content-range", "bytes 0-3/9")], "hunt")
+        .answer("https://b.example/", 206, &[("content-range", "bytes 0-3/9")], "hunt"));
+    let withheld = bench.get("https://a.example/").await.unwrap();
+    assert_eq!(
+        (withheld.status, &*withheld.body),
+        (206, "‹secret:withheld›".as_bytes())
+    );
+    assert_eq!(withheld.header_all("content-range"), ["bytes 0-3/9"]);
+    assert_eq!(bench.get("https://b.example/").await.unwrap().body, "hunt");
+}
+
+#[tokio::test]
+async fn a_capture_under_the_name_of_a_sent_secret_does_not_show_that() {
+    let bench = with_session(Sites::default().answer(
+        "https://a.example/",
+        200,
+        &[("date", "Mon, 01 Jan 2024")],
+        &format!("you sent {SESSION}"),
+    ))
+    .await;
+    let mut request = Request::new("GET", "https://a.example/");
+    request.add_secret(SecretPosition::Header, "X-Key", "{session}");
+    request.add_capture(Capture::Header("date".to_owned(), "session".to_owned()));
+    let mut response = bench.session.send(request).await.unwrap();
+    assert_eq!(&*response.text(), "you sent ‹secret:session›");
+}
+
+#[tokio::test]
+async fn a_cookie_that_a_response_replaces_is_not_shown_by_it() {
+    let set = |value: &str| format!("sid={value}; Path=/");
+    let (old, new) = (set("c00kie-of-a-session"), set("gone"));
+    let bench = of(Sites::default()
+        .answer("https://a.example/", 200, &[("set-cookie", &old)], "")
+        .answer(
+            "https://a.example/out",
+            200,
+            &[("set-cookie", &new)],
+            "c00kie-of-a-session",
+        ));
+    bench.get("https://a.example/").await.unwrap();
+    let mut response = bench.get("https://a.example/out").await.unwrap();
+    assert_eq!(&*response.text(), "‹secret:cookie›");
+}
+
+#[tokio::test]
+async fn the_address_that_a_plugin_wrote_does_not_tell_whether_a_guess_is_right() {
+    let bench = of(Sites::default()
+        .page("https://a.example/#hunter1&x,hunter2&x", "")
+        .page("https://a.example/next#hunter2&x", "")
+        .page("https://b.example/#hunter2&x", "")
+        .redirect("https://a.example/away#hunter2&x", 302, "https://b.example/")
+        .redirect("https://a.example/stay#hunter2&x", 302, "/next")
+        .redirect("https://a.example/tells", 302, "/?k=hunter2%26x")
+        .page("https://a.example/?k=hunter2%26x", ""));
+    for (asked, reached) in [
+        (
+            "https://a.example/#hunter1&x,hunter2&x",
+            "https://a.example/#hunter1&x,hunter2&x",
+        ),
+        ("https://a.example/stay#hunter2&x", "https://a.example/next#hunter2&x"),
+        ("https://a.example/away#hunter2&x", "https://b.example/#hunter2&x"),
+    ] {
+        let response = bench.get(asked).await.unwrap();
+        assert_eq!(response.final_url.as_str(), reached);
+    }
+    let told = bench.get("https://a.example/tells").await.unwrap();
+    assert!(!told.final_url.as_str().contains("hunter2"), "{}", told.final_url);
+}
+
+#[tokio::test]
+async fn a_secret_of_an_account_is_not_shown_to_a_request_without_it() {
+    let main = Keys::default();
+    let from: Url = "https://a.example/".parse().unwrap();
+    let typed = Secret::new("c0rrect-horse");
+    main.capture("password".to_owned(), typed, from).await.unwrap();
+    let sites = Sites::default()
+        .page("https://a.example/bio", "c0rrect-horse")
+        .page("https://b.example/bio", "c0rrect-horse")
+        .redirect("https://a.example/", 302, "https://b.example/?p=c0rrect-horse");
+    let bench = bench_with(sites, HttpLimits::default(), Keys(Mutex::default(), Some(main.into())));
+    let mut bio = bench.get("https://a.example/bio").await.unwrap();
+    assert_eq!(&*bio.text(), "‹secret:password›");
+    let refused = bench.get("https://a.example/").await;
+    assert!(matches!(refused, Err(FetchError::Secret(_))), "{refused:?}");
+    let mut other = bench.get("https://b.example/bio").await.unwrap();
+    assert_eq!(&*other.text(), "c0rrect-horse", "it is not for this host");
+}
+
+#[tokio::test]
+async fn what_the_user_gave_for_the_task_is_not_shown() {
+    let sites = Sites::default()
+        .page(
+            "https://a.example/",
+            "0123456789abcdef t0ken-of-the-user-1 pa55word bWU6cGE1NXdvcmQ= light en-US Agent/1.0 (of the user)",
+        )
+        .redirect("https://a.example/away", 302, "https://b.example/?s=0123456789abcdef")
+        .page("https://b.example/", "0123456789abcdef");
+    let Bench { context, .. } = of(sites);
+    let field = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
+    let request = RequestOptions {
+        cookies: Secret::new("sid=0123456789abcdef; theme=light"),
+        headers: vec![
+            field("Authorization", "Bearer t0ken-of-the-user-1"),
+            field("Accept-Language", "en-US"),
+            field("User-Agent", "Agent/1.0 (of the user)"),
+        ],
+        credentials: Some(Credentials {
+            user: "me".to_owned(),
+            password: Secret::new("pa55word"),
+        }),
+        ..RequestOptions::default()
+    };
+    let task = TaskSite::new("https://a.example/task".parse().unwrap(), request);
+    let session = CallContext {
+        task: Some(task),
+        ..context
+    }
+    .http(HttpLimits::default());
+    let get = async |url: &str| {
+        let mut request = Request::new("GET", url);
+        request.cookies = Cookies::JarAndTask;
+        session.send(request).await
+    };
+    let mut page = get("https://a.example/").await.unwrap();
+    assert_eq!(
+        &*page.text(),
+        "‹secret:cookie› ‹secret:authorization› ‹secret:password› ‹secret:login› light en-US Agent/1.0 (of the user)"
+    );
+    let refused = get("https://a.example/away").await;
+    assert!(matches!(refused, Err(FetchError::Secret(_))), "{refused:?}");
+    let mut other = get("https://b.example/").await.unwrap();
+    assert_eq!(&*other.text(), "0123456789abcdef");
+}
+
+#[tokio::test]
+async fn a_cookie_that_a_redirect_sets_may_be_in_its_target_on_another_site() {
+    let set = "oauth_state=0123456789abcdef0123456789abcdef; Path=/";
+    let target = "https://b.example/authorize?state=0123456789abcdef0123456789abcdef";
+    let headers = [("set-cookie", set), ("location", target)];
+    let session = "sid=fedcba9876543210fedcba9876543210; Path=/";
+    let own = [
+        ("set-cookie", session),
+        ("location", "/;sid=fedcba9876543210fedcba9876543210"),
+    ];
+    let sites = || {
+        Sites::default()
+            .answer("https://a.example/login", 302, &headers, "")
+            .answer("https://a.example/session", 302, &own, "")
+            .page(target, "")
+    };
+    let bench = of(sites());
+    bench.get("https://a.example/login").await.unwrap();
+    assert_eq!(bench.asked().len(), 2);
+    // The second time it is a cookie that the site had set before.
+    let refused = bench.get("https://a.example/login").await;
+    assert!(matches!(refused, Err(FetchError::Secret(_))), "{refused:?}");
+
+    let bench = of(sites());
+    let by_hand = async |url: &str| {
+        let mut request = Request::new("GET", url);
+        request.follows_redirects = false;
+        let response = bench.session.send(request).await.unwrap();
+        response.header_all("location").concat()
+    };
+    assert_eq!(by_hand("https://a.example/login").await, target);
+    assert_eq!(by_hand("https://a.example/session").await, "/;sid=‹secret:cookie›");
+}
+
+#[tokio::test(start_paused = true)]
+async fn searching_counts_also_for_a_request_that_is_given_up_and_no_more_are_sent_without_time() {
+    let bench = of(Sites::default().redirect("https://a.example/", 302, "/never"));
+    let given_up = bench.get("https://a.example/").await;
+    assert_eq!(given_up.err(), Some(FetchError::Network(NetworkError::Timeout)));
+    assert!(!bench.session.computing().take().is_zero());
+
+    bench.session.computing().allow(Duration::ZERO);
+    let refused = bench.get("https://a.example/").await;
+    assert_eq!(refused.err(), Some(FetchError::TooMuchWork));
+    assert_eq!(bench.asked().len(), 3, "not after the first redirect");
 }
 
 /// A network at which every request waits half a minute for its turn.
