@@ -43,7 +43,7 @@ pub enum Permission {
         host: HostPattern,
     },
     ReadCookies,
-    /// Compute digests and signatures from secrets.
+    /// Compute digests and signatures from secrets, and encrypt them.
     DeriveSecrets,
     RevealSecrets,
     /// Have the user's `yt-dlp` look at web pages.
@@ -70,8 +70,9 @@ impl Permission {
             Self::Secret { name, host } => format!("may send the secret \"{name}\" to {host}, without reading it"),
             Self::ReadCookies => "may read the cookies that its hosts set".to_owned(),
             Self::DeriveSecrets => {
-                "may compute digests and signatures from the secrets that you give it, and send them to \
-                                    any host that it contacts: a short secret can be found out from its digest"
+                "may compute digests and signatures from the secrets that you give it, and send them to any host that it \
+                 contacts: a short secret can be found out from its digest; may encrypt those secrets to any key, also one of \
+                 its own, and send them to the hosts that they are for"
                     .to_owned()
             }
             Self::RevealSecrets => "may read the secrets that you give it".to_owned(),
@@ -180,7 +181,7 @@ impl Permissions {
             needed.extend(asked.input_host.then_some(Permission::InputHost));
             needed.extend(asked.reads_cookies.then_some(Permission::ReadCookies));
         }
-        let derives = imports(|import| matches!(import, "vault.digest" | "vault.hmac"));
+        let derives = imports(|import| matches!(import, "vault.digest" | "vault.hmac" | "vault.rsa-encrypt"));
         // All scripts import what their engine does, so it is what their manifests say.
         let is_script = manifest.language == Language::Script;
         needed.extend((derives && (asked.derives_secrets || !is_script)).then_some(Permission::DeriveSecrets));

@@ -42,14 +42,10 @@ fn who_computes_from_secrets_asks_for_it() {
         let needed = Permissions::needed(manifest, &interface(imports));
         needed.iter().any(|permission| *permission == derive)
     };
-    for import in ["vault.digest", "vault.hmac"] {
+    for import in ["vault.digest", "vault.hmac", "vault.rsa-encrypt"] {
         assert!(asks(&plugin, &[import]), "{import}");
     }
-    // What is encrypted stays a secret.
-    assert!(!asks(
-        &plugin,
-        &["vault.rsa-encrypt", "vault.has", "text.digest", "http.send"]
-    ));
+    assert!(!asks(&plugin, &["vault.has", "text.digest", "http.send"]));
     let given = CallTarget::by_user("https://acme.com/x".parse().unwrap());
     let of = |allowed| {
         Grant {
@@ -92,7 +88,8 @@ fn every_permission_is_told_in_words() {
         (
             "secrets:derive",
             "may compute digests and signatures from the secrets that you give it, and send them to any host that it \
-             contacts: a short secret can be found out from its digest",
+             contacts: a short secret can be found out from its digest; may encrypt those secrets to any key, also one of \
+             its own, and send them to the hosts that they are for",
         ),
         ("secrets:reveal", "may read the secrets that you give it"),
         (
