@@ -3,7 +3,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
+    fs::{self, File},
     io::{self, Write as _},
     os::{
         fd::{AsFd, OwnedFd},
@@ -52,6 +52,25 @@ impl Dir {
         Self::found(path.to_owned(), fd)
     }
 
+    /// Opens the directory at a path. Below `root` it is reached through no link: others may have put one there. `root` itself
+    /// and what is elsewhere is where the user says.
+    pub(crate) fn open_below(root: &Path, path: &Path) -> Result<Self, FileError> {
+        match path.strip_prefix(root) {
+            Ok(below) => Self::open(root)?.enter_all(below),
+            Err(_) => Self::open(path),
+        }
+    }
+
+    /// As [`open_below`](Self::open_below), and makes the directories that are missing.
+    pub(crate) fn make_below(root: &Path, path: &Path) -> Result<Self, FileError> {
+        let (named, below) = match path.strip_prefix(root) {
+            Ok(below) => (root, below),
+            Err(_) => (path, Path::new("")),
+        };
+        fs::create_dir_all(named).map_err(FileError::at("make", named))?;
+        Self::open(named)?.walk(below, Self::enter_or_make)
+    }
+
     /// Opens the directory that is itself at a path.
     pub(crate) fn open_itself(path: &Path) -> Result<Self, FileError> {
         let fd = openat(CWD, path, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
@@ -65,10 +84,25 @@ impl Dir {
         Self::found(self.path.join(name), fd)
     }
 
+    /// Opens a directory in this one, which is made if nothing has its name.
+    fn enter_or_make(&self, name: &OsStr) -> Result<Self, FileError> {
+        // The file creation mask of the process applies.
+        match mkdirat(&self.fd, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+            Ok(()) => self.sync()?,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(self.error("make", name, error)),
+        }
+        self.enter(name)
+    }
+
     /// Opens what a relative path leads to, each directory of it in the one before.
     pub(crate) fn enter_all(&self, path: &Path) -> Result<Self, FileError> {
+        self.walk(path, |at, name| at.enter(name))
+    }
+
+    fn walk(&self, path: &Path, enter: impl Fn(&Self, &OsStr) -> Result<Self, FileError>) -> Result<Self, FileError> {
         path.components().try_fold(self.again()?, |at, next| match next {
-            Component::Normal(name) => at.enter(name),
+            Component::Normal(name) => enter(&at, name),
             _ => Err(at.error("open", path, io::ErrorKind::InvalidInput)),
         })
     }
@@ -187,7 +221,7 @@ impl Dir {
         let Some(found) = self.find(name) else {
             return Ok(());
         };
-        if FileType::from_raw_mode(found.st_mode).is_dir() {
+        if is_directory(&found) {
             let directory = self.enter(name)?;
             let mut names = directory.names()?.into_iter();
             names.try_for_each(|name| directory.remove(name))?;
@@ -212,6 +246,14 @@ impl Dir {
     pub(crate) fn sync(&self) -> Result<(), FileError> {
         rustix::fs::fsync(&self.fd).map_err(|error| self.own_error("sync", error))
     }
+}
+
+pub(crate) fn is_directory(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode).is_dir()
+}
+
+pub(crate) fn is_file(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode).is_file()
 }
 
 /// Opens a regular file in a directory, not through a link.
@@ -267,6 +309,11 @@ impl Original {
     pub(crate) fn at(path: PathBuf) -> io::Result<Self> {
         let file = open_regular(CWD, &path)?;
         Self::of(path, &file)
+    }
+
+    /// The regular file that has this name in a directory now.
+    pub(crate) fn of_name(directory: &Dir, name: &OsStr) -> io::Result<Self> {
+        Self::of(directory.path().join(name), &directory.open_regular(name)?)
     }
 
     /// Whether `file` is still it.

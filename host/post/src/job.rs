@@ -220,6 +220,8 @@ pub struct Outcome {
 pub struct ToolRun<'a> {
     /// The step.
     pub step: &'a Step,
+    /// The save directory of the task. Below it, links are not followed.
+    pub root: &'a Path,
     /// What it works on.
     pub files: &'a [PathBuf],
     /// What is known of the download.

@@ -1,16 +1,16 @@
 //! Renaming a finished download after a template.
 
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
 
 use private_files::FileError;
-use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use transfer::{FileName, Template};
 
-use crate::dir::rename_new;
+use crate::dir::Dir;
 
 /// What a template may name.
 const FIELDS: &[(&str, Field)] = &[
@@ -115,15 +115,30 @@ pub fn free_path(root: &Path, relative: &Path) -> PathBuf {
     }
 }
 
-/// Moves `from` to `to`, a path on the same file system, and makes its directories; never replaces anything. After a crash
-/// it can be repeated: what was moved already is no error.
-pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
-    if fs::symlink_metadata(from).is_err() && fs::symlink_metadata(to).is_ok() {
+/// Moves `from` to `to`, a path on the same file system, and makes its directories; never replaces anything, and follows no
+/// link below `root`, the save directory. After a crash it can be repeated: what was moved already is no error.
+pub fn rename(root: &Path, from: &Path, to: &Path) -> Result<(), FileError> {
+    if from == to {
         return Ok(());
     }
-    let directory = to.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory).map_err(FileError::at("make", directory))?;
-    rename_new(CWD, from, CWD, to).map_err(FileError::at("rename", from))?;
-    private_files::sync_directory(directory)?;
-    from.parent().map_or(Ok(()), private_files::sync_directory)
+    let ((source, old), (target, new)) = (parts(from), parts(to));
+    let target = Dir::make_below(root, target)?;
+    let source = Dir::open_below(root, source);
+    let is_there = source.as_ref().is_ok_and(|source| source.find(old).is_some());
+    if !is_there && target.find(new).is_some() {
+        return target.sync();
+    }
+    let source = source?;
+    let renamed = source.rename(old, &target, new);
+    renamed.map_err(|error| source.error("rename", old, error))?;
+    target.sync()?;
+    source.sync()
+}
+
+/// The directory of a path, and the name in it.
+fn parts(path: &Path) -> (&Path, &OsStr) {
+    (
+        path.parent().unwrap_or(Path::new("")),
+        path.file_name().unwrap_or_default(),
+    )
 }

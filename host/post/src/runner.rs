@@ -11,6 +11,7 @@ use private_files::FileError;
 
 use crate::{
     checksum::{self, Digest},
+    dir::Dir,
     job::{Events, JobId, Outcome, Passwords, Run, Start, Step, Tool, ToolRun},
     rename::{Known, RenameTemplate, free_path, rename},
     stage::{RunId, Unpacked, recover},
@@ -56,7 +57,7 @@ impl Runner {
     ) -> Result<Outcome, String> {
         match &start.step {
             Step::Unpack { passwords, into, .. } => {
-                self.unpack(start, (passwords, into.as_deref()), events, cancelled)
+                self.unpack(start, root, (passwords, into.as_deref()), events, cancelled)
                     .await
             }
             step => tokio::select! {
@@ -69,6 +70,7 @@ impl Runner {
     async fn unpack(
         &self,
         start: &Start,
+        root: &Path,
         (passwords, into): (&Passwords, Option<&Path>),
         events: &dyn Events,
         cancelled: impl Future<Output = ()> + Send,
@@ -80,13 +82,14 @@ impl Runner {
             .find(is_first)
             .ok_or("there is no archive among the files")?;
         let destination = into.or(archive.parent()).unwrap_or(Path::new(".")).to_owned();
-        let made = destination.clone();
-        blocking(move || std::fs::create_dir_all(&made).map_err(FileError::at("make", &made))).await?;
+        let (below, made) = (root.to_owned(), destination.clone());
+        blocking(move || Dir::make_below(&below, &made).map(drop)).await?;
         if let Some(unpacked) = self.recovered(start, &destination).await? {
             return Ok(outcome(&destination, unpacked));
         }
         let unpacker = self.unpacker.as_ref().ok_or("this program cannot unpack archives")?;
         let request = Request {
+            root: root.to_owned(),
             archive: archive.clone(),
             destination: destination.clone(),
             run: self.run_id(start.id, start.run).map_err(|error| error.to_string())?,
@@ -122,7 +125,7 @@ impl Runner {
         let files = match step {
             Step::Rename { template } => move_files(start, template, (root, known), events).await?,
             Step::Checksum { algorithms } => write_checksums(start, algorithms, events).await?,
-            _ => return self.with_tool(start, step, known, events).await,
+            _ => return self.with_tool(start, step, (root, known), events).await,
         };
         Ok(Outcome {
             files,
@@ -134,7 +137,7 @@ impl Runner {
         &self,
         start: &Start,
         step: &Step,
-        known: &Known,
+        (root, known): (&Path, &Known),
         events: &dyn Events,
     ) -> Result<Outcome, String> {
         let run_id = |run| self.run_id(start.id, run).map_err(|error| error.to_string());
@@ -143,6 +146,7 @@ impl Runner {
         let interrupted: Vec<_> = interrupted.collect::<Result<_, _>>()?;
         let run = ToolRun {
             step,
+            root,
             files: &start.files,
             known,
             run: &run,
@@ -178,8 +182,8 @@ async fn move_files(
         events.intends(targets.clone()).await;
     }
     for (from, to) in start.files.iter().zip(&targets) {
-        let (from, to) = (from.clone(), to.clone());
-        blocking(move || rename(&from, &to)).await?;
+        let (root, from, to) = (root.to_owned(), from.clone(), to.clone());
+        blocking(move || rename(&root, &from, &to)).await?;
     }
     Ok(targets)
 }

@@ -15,14 +15,14 @@ use std::{
 
 use private_files::FileError;
 use rustix::{
-    fs::{FileType, OFlags, Stat, fstat},
+    fs::{OFlags, fstat},
     process::geteuid,
 };
 use serde::{Deserialize, Serialize};
 use transfer::FileName;
 
 use crate::{
-    dir::{Dir, Original},
+    dir::{Dir, Original, is_directory},
     wire::LOCK,
 };
 
@@ -365,10 +365,6 @@ fn private(directory: &Dir, name: &str) -> Option<Dir> {
     let found = dir.metadata().ok()?;
     let is_private = found.st_uid == geteuid().as_raw() && found.st_mode & OTHERS_WRITE == 0;
     is_private.then_some(dir)
-}
-
-fn is_directory(found: &Stat) -> bool {
-    FileType::from_raw_mode(found.st_mode).is_dir()
 }
 
 /// Whether a stage is that of `run`.

@@ -1,7 +1,7 @@
 //! Unpacking for the service: starts the unpacker's process, watches it, and lets the result appear.
 
 use std::{
-    fs,
+    ffi::OsString,
     future::Future,
     io,
     path::{Path, PathBuf},
@@ -39,6 +39,8 @@ pub const MAX_PASSWORDS: usize = 100;
 /// What to unpack.
 #[derive(Debug)]
 pub struct Request {
+    /// The save directory. Below it, links are not followed.
+    pub root: PathBuf,
     /// The archive, or any volume of one. The others are beside it.
     pub archive: PathBuf,
     /// The directory that the result appears in.
@@ -220,8 +222,10 @@ impl Attempt {
 
 /// Finds the files of an archive.
 fn find(request: Request) -> Result<Attempt, UnpackError> {
-    let volumes = find_volumes(&request.archive)?;
-    let originals = volumes.into_iter().map(Original::at);
+    let absolute = std::path::absolute(&request.archive).map_err(FileError::at("find", &request.archive))?;
+    let beside = Dir::open_below(&request.root, absolute.parent().unwrap_or(Path::new("/")))?;
+    let volumes = find_volumes(&beside, &absolute)?;
+    let originals = volumes.iter().map(|name| Original::of_name(&beside, name));
     let originals = originals
         .collect::<io::Result<_>>()
         .map_err(|error| UnpackError::Refused {
@@ -230,7 +234,11 @@ fn find(request: Request) -> Result<Attempt, UnpackError> {
         })?;
     Ok(Attempt {
         originals,
-        destination: Dir::open(&request.destination)?,
+        destination: if request.destination == beside.path() {
+            beside
+        } else {
+            Dir::open_below(&request.root, &request.destination)?
+        },
         run: request.run,
         passwords: request.passwords,
         max_bytes: request.max_bytes,
@@ -296,28 +304,20 @@ fn content(line: Line, name: FileName, archive: &Path) -> Result<Content, Unpack
     }
 }
 
-/// The paths of all volumes.
-fn find_volumes(archive: &Path) -> Result<Vec<PathBuf>, UnpackError> {
-    let absolute = std::path::absolute(archive).map_err(FileError::at("find", archive))?;
-    let directory = absolute.parent().unwrap_or(Path::new("/"));
-    let set = volumes(&original_name(&absolute), &names_in(directory)?);
+/// The names of all volumes in the directory of an archive.
+fn find_volumes(directory: &Dir, archive: &Path) -> Result<Vec<OsString>, UnpackError> {
+    let names = directory.names()?.into_iter();
+    let names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+    let set = volumes(&original_name(archive), &names);
     let set = set.map_err(|refusal| UnpackError::Refused {
         archive: archive.to_owned(),
         refusal,
     })?;
     if set.len() == 1 {
         // Its name need not be Unicode.
-        return Ok(vec![absolute]);
+        return Ok(archive.file_name().map(ToOwned::to_owned).into_iter().collect());
     }
-    Ok(set.into_iter().map(|name| directory.join(name)).collect())
-}
-
-fn names_in(directory: &Path) -> Result<Vec<String>, UnpackError> {
-    let entries = fs::read_dir(directory).map_err(FileError::at("read", directory))?;
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
-    Ok(names.collect())
+    Ok(set.into_iter().map(OsString::from).collect())
 }
 
 fn original_name(path: &Path) -> String {

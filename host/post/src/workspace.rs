@@ -11,7 +11,7 @@
 //!   result first.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io,
     os::{fd::OwnedFd, unix::fs::FileExt as _},
     path::{Path, PathBuf},
@@ -20,11 +20,11 @@ use std::{
 
 use confined::OwnCommand;
 use private_files::FileError;
-use rustix::fs::FileType;
+use rustix::fs::Stat;
 use transfer::{ByteCount, FileName, Secret, file_name::fold};
 
 use crate::{
-    dir::{Dir, Original, open_regular, rename_new},
+    dir::{Dir, Original, is_directory, is_file, open_regular, rename_new},
     job::Outcome,
     refusal::Refusal,
     rename::free_path,
@@ -194,33 +194,40 @@ impl Archive {
 
 impl Workspace {
     /// The files of a job: some of one directory, or all that are directly in the directory that an archive was unpacked to.
-    /// A file that an interrupted run has moved is found where that intended it.
-    pub fn open(files: &[PathBuf], intended: &[PathBuf], run: RunId, interrupted: Vec<RunId>) -> Result<Self> {
-        let present = files.iter().enumerate().map(|(index, file)| {
-            let places = [Some(file), intended.get(index)];
-            let mut places = places.into_iter().flatten();
-            let found = places.find(|path| fs::symlink_metadata(path).is_ok());
-            found.cloned().ok_or_else(|| WorkError::Gone(file.clone()))
+    /// Below `root`, the save directory, links are not followed. A file that an interrupted commit has moved to where that
+    /// intended it is moved back: what the plugin does counts only if it succeeds.
+    pub fn open(
+        (root, files): (&Path, &[PathBuf]),
+        intended: &[PathBuf],
+        run: RunId,
+        interrupted: Vec<RunId>,
+    ) -> Result<Self> {
+        let parent = files.first().and_then(|file| file.parent());
+        let parent = parent.filter(|parent| files.iter().all(|file| file.parent() == Some(*parent)));
+        let beside = Dir::open_below(root, parent.ok_or(WorkError::Apart)?)?;
+        move_back(&beside, files, intended)?;
+        let found = files.iter().map(|file| {
+            let found = beside.find(file.file_name().unwrap_or_default());
+            found.ok_or_else(|| WorkError::Gone(file.clone()))
         });
-        let present: Vec<PathBuf> = present.collect::<Result<_>>()?;
-        let directory = match present.as_slice() {
-            [only] if fs::symlink_metadata(only).is_ok_and(|found| found.is_dir()) => Some(only.clone()),
+        let found: Vec<_> = found.collect::<Result<_>>()?;
+        let directory = match (files, found.as_slice()) {
+            ([only], [found]) if is_directory(found) => Some(only.clone()),
             _ => None,
         };
-        let path = match (&directory, present.first().and_then(|file| file.parent())) {
-            (Some(directory), _) => directory.clone(),
-            (None, Some(parent)) if present.iter().all(|file| file.parent() == Some(parent)) => parent.to_owned(),
-            (None, _) => return Err(WorkError::Apart),
+        let (root, names) = match &directory {
+            Some(directory) => {
+                let root = beside.enter(directory.file_name().unwrap_or_default())?;
+                let names = listed(&root)?;
+                (root, names)
+            }
+            None => {
+                let names = files.iter().zip(&found).map(|(file, found)| plain_name(file, found));
+                let names = names.collect::<Result<_>>()?;
+                (beside, names)
+            }
         };
-        // A directory for downloads may be a link; one that was unpacked is none.
-        let root = match directory {
-            Some(_) => Dir::open_itself(&path)?,
-            None => Dir::open(&path)?,
-        };
-        let names = match directory {
-            Some(_) => listed(&root)?,
-            None => present.iter().map(|file| plain_name(file)).collect::<Result<_>>()?,
-        };
+        let files_of_job = files.len();
         let files = names.into_iter().map(|name| Downloaded {
             present: name.clone(),
             name,
@@ -229,7 +236,7 @@ impl Workspace {
             root,
             run,
             interrupted,
-            intended: intended.iter().skip(present.len()).cloned().collect(),
+            intended: intended.iter().skip(files_of_job).cloned().collect(),
             directory,
             state: Mutex::new(State {
                 files: files.collect(),
@@ -319,9 +326,7 @@ impl Workspace {
     pub fn made(&self) -> Option<&Path> {
         let intended = self.intended.first()?;
         let found = intended.file_name().and_then(|name| self.root.find(name))?;
-        FileType::from_raw_mode(found.st_mode)
-            .is_file()
-            .then_some(intended.as_path())
+        is_file(&found).then_some(intended.as_path())
     }
 
     /// The name for a new file that is wanted, or its next free number.
@@ -728,9 +733,30 @@ fn is_plain(name: &str) -> bool {
     FileName::sanitise_or_none(name).is_some_and(|plain| plain.as_str() == name)
 }
 
+/// Moves the files of a job that are where a commit intended them, and not in their places, there.
+fn move_back(directory: &Dir, files: &[PathBuf], intended: &[PathBuf]) -> Result<()> {
+    let mut is_moved = false;
+    for (file, intended) in files.iter().zip(intended) {
+        let (Some(name), Some(moved)) = (file.file_name(), intended.file_name()) else {
+            continue;
+        };
+        let is_beside = intended.parent() == Some(directory.path());
+        if is_beside && directory.find(name).is_none() && directory.find(moved).is_some() {
+            let back = directory.rename(moved, directory, name);
+            back.map_err(|error| directory.error("rename", moved, error))?;
+            is_moved = true;
+        }
+    }
+    if is_moved {
+        // Before something else is intended.
+        directory.sync()?;
+    }
+    Ok(())
+}
+
 /// The name of a file of the job.
-fn plain_name(file: &Path) -> Result<String> {
-    if !fs::symlink_metadata(file).is_ok_and(|found| found.is_file()) {
+fn plain_name(file: &Path, found: &Stat) -> Result<String> {
+    if !is_file(found) {
         return Err(WorkError::NotFile(file.to_owned()));
     }
     let name = file.file_name().and_then(|name| name.to_str());
@@ -747,7 +773,7 @@ fn listed(directory: &Dir) -> Result<Vec<String>> {
         .filter_map(|name| name.into_string().ok());
     let is_file = |name: &String| {
         let found = directory.find(name);
-        found.is_some_and(|found| FileType::from_raw_mode(found.st_mode).is_file())
+        found.is_some_and(|found| is_file(&found))
     };
     let names = names.filter(|name| is_plain(name) && is_file(name));
     let mut names: Vec<_> = names.take(MAX_NAMES + 1).collect();

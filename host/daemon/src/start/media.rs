@@ -61,9 +61,9 @@ pub(super) struct Output {
 
 /// The files of a job.
 pub(super) async fn opened(run: ToolRun<'_>) -> Result<Arc<Workspace>, String> {
-    let (files, intended) = (run.files.to_vec(), run.intended.to_vec());
+    let (root, files, intended) = (run.root.to_owned(), run.files.to_vec(), run.intended.to_vec());
     let (id, interrupted) = (run.run.clone(), run.interrupted.to_vec());
-    let opened = blocking(move || Workspace::open(&files, &intended, id, interrupted)).await?;
+    let opened = blocking(move || Workspace::open((&root, &files), &intended, id, interrupted)).await?;
     Ok(Arc::new(opened))
 }
 

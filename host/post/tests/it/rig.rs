@@ -50,6 +50,7 @@ impl Rig {
     pub(crate) fn request(&self, name: &str, passwords: &[&str]) -> Request {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         Request {
+            root: self.downloads(),
             archive: self.downloads().join(name),
             destination: self.downloads(),
             run: run(&format!("test-{}", RUNS.fetch_add(1, Ordering::Relaxed))),

@@ -1,6 +1,6 @@
 //! Checksum files and templates.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use post::{
     checksum::{self, line},
@@ -8,7 +8,10 @@ use post::{
 };
 use transfer::checksum::Algorithm;
 
-use crate::rig::{Rig, names, run_program};
+use crate::{
+    rig::{Rig, command, files, names, run_program},
+    zip_writer::{ZipFile, zip},
+};
 
 #[test]
 fn coreutils_check_what_is_written() {
@@ -85,9 +88,37 @@ fn a_move_can_be_repeated_and_replaces_nothing() {
     fs::write(root.join("new/b.bin"), "other").unwrap();
     let to = free_path(&root, Path::new("new/b.bin"));
     assert_eq!(to, root.join("new/b (1).bin"));
-    rename(&root.join("a.bin"), &to).unwrap();
-    rename(&root.join("a.bin"), &to).unwrap();
+    rename(&root, &root.join("a.bin"), &to).unwrap();
+    rename(&root, &root.join("a.bin"), &to).unwrap();
     assert_eq!(fs::read_to_string(to).unwrap(), "1");
     fs::write(root.join("a.bin"), "2").unwrap();
-    assert!(rename(&root.join("a.bin"), &root.join("new/b.bin")).is_err());
+    assert!(rename(&root, &root.join("a.bin"), &root.join("new/b.bin")).is_err());
+}
+
+/// Others may write to the save directory, and put a link where a template or a file leads.
+#[tokio::test]
+async fn no_step_leaves_the_save_directory_through_a_link_in_it() {
+    let rig = Rig::with("a.bin", b"1");
+    let (root, victim) = (rig.root.path().join("link to downloads"), rig.root.path().join("victim"));
+    symlink(rig.downloads(), &root).unwrap();
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("b.zip"), zip(&[ZipFile::new("a", "1")])).unwrap();
+    symlink(&victim, rig.downloads().join("host")).unwrap();
+    let before = files(&victim);
+    for to in ["host/a.bin", "host/deep/a.bin"] {
+        assert!(rename(&root, &root.join("a.bin"), &root.join(to)).is_err(), "{to}");
+    }
+    assert!(rename(&root, &root.join("host/b.zip"), &root.join("b.zip")).is_err());
+    fs::copy(victim.join("b.zip"), rig.downloads().join("c.zip")).unwrap();
+    for (archive, destination) in [("host/b.zip", ""), ("host/b.zip", "host"), ("c.zip", "host")] {
+        let mut request = rig.request(archive, &[]);
+        request.destination = rig.downloads().join(destination);
+        let unpacked = post::unpack(&command(), request, |_| {}, std::future::pending()).await;
+        assert!(unpacked.is_err(), "{unpacked:?}");
+    }
+    assert_eq!(files(&victim), before);
+    // The user's own link is followed, and what is missing is made.
+    rename(&root, &root.join("a.bin"), &root.join("of host/1/a.bin")).unwrap();
+    rename(&root, &root.join("of host/1/a.bin"), &root.join("of host/1/a.bin")).unwrap();
+    assert!(rig.downloads().join("of host/1/a.bin").is_file());
 }

@@ -43,7 +43,7 @@ impl Rig {
         interrupted: &[&str],
     ) -> Result<Workspace, WorkError> {
         let interrupted: Vec<RunId> = interrupted.iter().map(|id| run(id)).collect();
-        Workspace::open(&self.paths(names), intended, run(id), interrupted)
+        Workspace::open((&self.downloads(), &self.paths(names)), intended, run(id), interrupted)
     }
 
     /// What is there, without stages.
@@ -324,23 +324,59 @@ async fn a_crash_in_the_commit_is_continued_by_the_next_run() {
     let work = rig.open(&["a.bin", "set.tar"]);
     unpack(&work, "set.tar", &[]).await.unwrap();
     work.write_new("note.txt", b"new").unwrap();
-    work.rename("a.bin", "b.bin").unwrap();
+    work.rename("a.bin", "my a.bin").unwrap();
+    work.rename("set.tar", "done.tar").unwrap();
     let targets = work.finish();
     work.commit(&targets).unwrap();
     drop(work);
+    assert_eq!(rig.visible(), ["done.tar", "my a.bin", "note.txt", OTHER, "set"]);
     // The run was interrupted before its result was saved: what it left is kept for the next one.
     assert_eq!(sweep(&rig.downloads(), &[run("job-1")]).unwrap(), 0);
     let files_of_job = ["a.bin", "set.tar"];
     let work = rig.open_again(&files_of_job, &targets, "job-2", &["job-1"]).unwrap();
-    assert_eq!(work.names(), ["b.bin", "set.tar"]);
+    assert_eq!(work.names(), ["a.bin", "set.tar"], "the plugin begins again");
     assert_eq!(unpack(&work, "set.tar", &[]).await.unwrap(), "set");
     work.write_new("note.txt", b"new").unwrap();
+    work.rename("a.bin", "my a.bin").unwrap();
     let outcome = commit(&work);
     drop(work);
-    assert_eq!(outcome.files, rig.paths(&["b.bin", "note.txt", "set"]));
+    assert_eq!(outcome.files, rig.paths(&["my a.bin", "note.txt", "set"]));
     sweep(&rig.downloads(), &[]).unwrap();
-    assert_eq!(names(&rig.downloads()), ["b.bin", "note.txt", OTHER, "set", "set.tar"]);
+    assert_eq!(
+        names(&rig.downloads()),
+        ["my a.bin", "note.txt", OTHER, "set", "set.tar"]
+    );
     assert_eq!(files(&rig.downloads().join("set")).len(), 1);
+}
+
+#[test]
+fn files_are_found_after_two_crashes_with_other_intentions() {
+    let rig = Rig::with_job(&["a.bin"]);
+    let work = rig.open(&["a.bin"]);
+    work.rename("a.bin", "b.bin").unwrap();
+    let first = work.finish();
+    work.commit(&first).unwrap();
+    drop(work);
+    let work = rig.open_again(&["a.bin"], &first, "job-2", &["job-1"]).unwrap();
+    work.rename("a.bin", "c.bin").unwrap();
+    let second = work.finish();
+    // The service ends before that is done.
+    drop(work);
+    let work = rig
+        .open_again(&["a.bin"], &second, "job-3", &["job-1", "job-2"])
+        .unwrap();
+    assert_eq!(work.names(), ["a.bin"]);
+    assert_eq!(rig.visible(), ["a.bin", OTHER]);
+}
+
+#[test]
+fn files_in_a_directory_that_is_a_link_of_others_are_refused() {
+    let rig = Rig::with_job(&["a.bin"]);
+    let victim = rig.root.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("x"), "").unwrap();
+    symlink(&victim, rig.downloads().join("host")).unwrap();
+    assert!(rig.open_again(&["host/x"], &[], "job-1", &[]).is_err());
 }
 
 #[test]
@@ -350,7 +386,6 @@ fn files_that_are_gone_apart_or_none_are_refused() {
     symlink(OTHER, rig.downloads().join("link")).unwrap();
     let refused = |names: &[&str]| rig.open_again(names, &[], "job-1", &[]).unwrap_err();
     assert!(matches!(refused(&["none"]), WorkError::Gone(_)));
-    assert!(matches!(refused(&["a.bin", "directory/x"]), WorkError::Gone(_)));
     fs::write(rig.downloads().join("directory/x"), "").unwrap();
     assert!(matches!(refused(&["a.bin", "directory/x"]), WorkError::Apart));
     assert!(matches!(refused(&["a.bin", "directory"]), WorkError::NotFile(_)));
