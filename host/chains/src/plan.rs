@@ -118,10 +118,16 @@ pub(crate) fn stages_in(step: &Step, files: &[PathBuf]) -> Vec<PathBuf> {
     let beside = || files.first().and_then(|file| file.parent()).map(ToOwned::to_owned);
     match step {
         Step::Unpack { into: Some(into), .. } => vec![into.clone()],
+        // The files need not be in one directory.
+        Step::Checksum { .. } => files
+            .iter()
+            .filter_map(|file| file.parent())
+            .map(ToOwned::to_owned)
+            .collect(),
         Step::Unpack { into: None, .. } | Step::Mux { .. } | Step::Remux { .. } => beside().into_iter().collect(),
         // Or in the directory that an archive was unpacked to: which of both it is, only the disk knows.
         Step::Plugin { .. } => beside().into_iter().chain(files.first().cloned()).collect(),
-        _ => Vec::new(),
+        Step::Rename { .. } => Vec::new(),
     }
 }
 
@@ -263,6 +269,13 @@ mod tests {
         for step in [Step::Mux { container }, Step::Remux { container }] {
             assert_eq!(stages_in(&step, &["/d/a.ts".into()]), [PathBuf::from("/d")]);
         }
+    }
+
+    #[test]
+    fn what_writing_checksums_leaves_is_found_beside_each_file() {
+        let step = Step::Checksum { algorithms: Vec::new() };
+        let places = stages_in(&step, &["/d/a".into(), "/e/b".into()]);
+        assert_eq!(places, [PathBuf::from("/d"), PathBuf::from("/e")]);
     }
 
     #[test]

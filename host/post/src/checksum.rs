@@ -1,23 +1,27 @@
 //! Checksum files beside downloads, in the formats of the programs that check them.
 
 use std::{
-    fs::{self, File},
-    io::Write as _,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
 use private_files::FileError;
-use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use transfer::{
     FileName,
     checksum::{Algorithm, Checksum},
 };
 
-use crate::dir::rename_new;
+use crate::{
+    dir::Dir,
+    stage::{RunId, Stage},
+};
 
 /// The most alternatives of a name that are tried.
 const MAX_NUMBER: u32 = 99;
+
+/// The name of the file in its stage.
+const NEW: &str = "checksum";
 
 /// An algorithm, stored by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,44 +73,51 @@ pub fn line(name: &str, checksum: &Checksum) -> String {
 }
 
 /// Computes the checksum of the file at `path` and writes it beside it; returns where. A file of that name with the same
-/// content is left, with another it is kept and a number is added. Blocks for as long as reading the file takes.
-pub fn write(path: &Path, algorithm: Algorithm) -> Result<PathBuf, FileError> {
-    let mut file = File::open(path).map_err(FileError::at("open", path))?;
-    let checksum = Checksum::compute(algorithm, &mut file).map_err(FileError::at("read", path))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+/// content is left, with another it is kept and a number is added. Links below `root`, the save directory, are not followed,
+/// and what is no regular file is not read. What an interruption leaves is removed by [`sweep`](crate::sweep). Blocks for as
+/// long as reading the file takes.
+pub fn write(root: &Path, path: &Path, algorithm: Algorithm, run: &RunId) -> Result<PathBuf, FileError> {
+    let directory = Dir::open_below(root, path.parent().unwrap_or(Path::new("")))?;
+    let name = path.file_name().unwrap_or_default();
+    let file = directory.open_regular(name);
+    let mut file = file.map_err(|error| directory.error("open", name, error))?;
+    let checksum = Checksum::compute(algorithm, &mut file).map_err(|error| directory.error("read", name, error))?;
+    let name = name.to_string_lossy();
     let content = line(&name, &checksum);
-    let directory = path.parent().unwrap_or(Path::new(""));
     let wanted = FileName::sanitise(&format!("{name}{}", suffix(algorithm)));
     let numbered = (1..=MAX_NUMBER).map(|number| wanted.numbered(number));
-    let staged = directory.join(format!(".{wanted}.svcnew"));
     for name in std::iter::once(wanted.clone()).chain(numbered) {
-        let target = directory.join(name.as_str());
-        if fs::read(&target).is_ok_and(|existing| existing == content.as_bytes()) {
-            return Ok(target);
-        }
-        if fs::symlink_metadata(&target).is_err() && place(&staged, &target, &content)? {
-            private_files::sync_directory(directory)?;
-            return Ok(target);
+        let name = name.as_str();
+        let is_free = directory.find(name).is_none();
+        if (is_free && place(&directory, name, &content, run)?) || holds(&directory, name, &content) {
+            return Ok(directory.path().join(name));
         }
     }
-    Err(FileError::at("name", directory.join(wanted.as_str()))(
-        std::io::ErrorKind::AlreadyExists.into(),
-    ))
+    Err(directory.error("name", wanted.as_str(), io::ErrorKind::AlreadyExists))
 }
 
 /// Writes `content` so that it appears whole; false if the name is taken meanwhile.
-fn place(staged: &Path, target: &Path, content: &str) -> Result<bool, FileError> {
-    private_files::remove(staged)?;
-    let file = File::options().write(true).create_new(true).open(staged);
-    let mut file = file.map_err(FileError::at("make", staged))?;
-    let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
-    written.map_err(FileError::at("write", staged))?;
-    match rename_new(CWD, staged, CWD, target) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            private_files::remove(staged)?;
-            Ok(false)
+fn place(directory: &Dir, name: &str, content: &str, run: &RunId) -> Result<bool, FileError> {
+    let stage = Stage::make(directory, &FileName::sanitise(NEW), run)?;
+    // The file creation mask of the process applies, as for downloads.
+    stage.dir().write_new(NEW, 0o666, content.as_bytes())?;
+    let placed = match stage.dir().rename(NEW, directory, name) {
+        Ok(()) => directory.sync().map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(directory.error("rename", name, error)),
+    };
+    stage.remove()?;
+    placed
+}
+
+/// Whether a regular file of this name has this content.
+fn holds(directory: &Dir, name: &str, content: &str) -> bool {
+    let read = directory.open_regular(name).and_then(|file| {
+        let mut existing = Vec::new();
+        if file.metadata()?.len() == content.len() as u64 {
+            file.take(content.len() as u64).read_to_end(&mut existing)?;
         }
-        Err(error) => Err(FileError::at("rename", staged)(error)),
-    }
+        Ok(existing)
+    });
+    read.is_ok_and(|existing| existing == content.as_bytes())
 }

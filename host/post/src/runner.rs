@@ -124,7 +124,10 @@ impl Runner {
     ) -> Result<Outcome, String> {
         let files = match step {
             Step::Rename { template } => move_files(start, template, (root, known), events).await?,
-            Step::Checksum { algorithms } => write_checksums(start, algorithms, events).await?,
+            Step::Checksum { algorithms } => {
+                let run = self.run_id(start.id, start.run).map_err(|error| error.to_string())?;
+                write_checksums(start, algorithms, (root, &run), events).await?
+            }
             _ => return self.with_tool(start, step, (root, known), events).await,
         };
         Ok(Outcome {
@@ -199,14 +202,20 @@ fn target(template: &RenameTemplate, from: &Path, root: &Path, known: &Known) ->
     }
 }
 
-async fn write_checksums(start: &Start, algorithms: &[Digest], events: &dyn Events) -> Result<Vec<PathBuf>, String> {
+async fn write_checksums(
+    start: &Start,
+    algorithms: &[Digest],
+    (root, run): (&Path, &RunId),
+    events: &dyn Events,
+) -> Result<Vec<PathBuf>, String> {
     let mut work = Vec::with_capacity(start.files.len() * algorithms.len());
     for file in &start.files {
         work.extend(algorithms.iter().map(|digest| (file.clone(), digest.0)));
     }
     let total = work.len();
     for (index, (file, algorithm)) in work.into_iter().enumerate() {
-        blocking(move || checksum::write(&file, algorithm)).await?;
+        let (root, run) = (root.to_owned(), run.clone());
+        blocking(move || checksum::write(&root, &file, algorithm, &run)).await?;
         events.progress(u16::try_from((index + 1) * 1000 / total).unwrap_or(1000));
     }
     Ok(start.files.clone())

@@ -9,7 +9,7 @@ use post::{
 use transfer::checksum::Algorithm;
 
 use crate::{
-    rig::{Rig, command, files, names, run_program},
+    rig::{Rig, command, files, names, run, run_program},
     zip_writer::{ZipFile, zip},
 };
 
@@ -25,13 +25,13 @@ fn coreutils_check_what_is_written() {
             (Algorithm::Sha256, "sha256sum"),
             (Algorithm::Sha512, "sha512sum"),
         ] {
-            let written = checksum::write(&directory.join(name), algorithm).unwrap();
+            let written = checksum::write(&directory, &directory.join(name), algorithm, &run("1")).unwrap();
             run_program(&directory, &[program, "--check", "--strict", written.to_str().unwrap()]);
         }
     }
     let odd = directory.join("back\\slash\nline");
     fs::write(&odd, "odd").unwrap();
-    let written = checksum::write(&odd, Algorithm::Sha256).unwrap();
+    let written = checksum::write(&directory, &odd, Algorithm::Sha256, &run("1")).unwrap();
     run_program(
         &directory,
         &["sha256sum", "--check", "--strict", written.to_str().unwrap()],
@@ -44,8 +44,8 @@ fn a_checksum_file_replaces_nothing_and_is_written_once() {
     let file = rig.downloads().join("a.bin");
     fs::write(&file, "abc").unwrap();
     fs::write(rig.downloads().join("a.bin.sha256"), "the server's own").unwrap();
-    let first = checksum::write(&file, Algorithm::Sha256).unwrap();
-    let again = checksum::write(&file, Algorithm::Sha256).unwrap();
+    let first = checksum::write(&rig.downloads(), &file, Algorithm::Sha256, &run("1")).unwrap();
+    let again = checksum::write(&rig.downloads(), &file, Algorithm::Sha256, &run("1")).unwrap();
     assert_eq!(first, again);
     assert_eq!(
         fs::read_to_string(rig.downloads().join("a.bin.sha256")).unwrap(),
@@ -93,6 +93,36 @@ fn a_move_can_be_repeated_and_replaces_nothing() {
     assert_eq!(fs::read_to_string(to).unwrap(), "1");
     fs::write(root.join("a.bin"), "2").unwrap();
     assert!(rename(&root, &root.join("a.bin"), &root.join("new/b.bin")).is_err());
+}
+
+#[test]
+fn a_checksum_is_neither_of_nor_compared_with_what_is_no_regular_file() {
+    let rig = Rig::with("a.bin", b"abc");
+    let root = rig.downloads();
+    let write = |name: &str, id: &str| checksum::write(&root, &root.join(name), Algorithm::Sha256, &run(id));
+    let first = write("a.bin", "1").unwrap();
+    // Its content is the same, and it is somebody else's.
+    fs::rename(first, rig.root.path().join("elsewhere")).unwrap();
+    symlink(rig.root.path().join("elsewhere"), root.join("a.bin.sha256")).unwrap();
+    let second = write("a.bin", "1").unwrap();
+    assert_ne!(second, root.join("a.bin.sha256"));
+    fs::remove_file(&second).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &second, rustix::fs::Mode::RWXU).unwrap();
+    assert_ne!(write("a.bin", "1").unwrap(), second);
+    symlink("/dev/zero", root.join("zero")).unwrap();
+    assert!(write("zero", "1").is_err());
+    assert!(names(&root).iter().all(|name| !name.starts_with('.')));
+}
+
+#[test]
+fn two_runs_that_write_a_checksum_do_not_meet() {
+    let rig = Rig::with("a.bin", b"abc");
+    let root = rig.downloads();
+    // Where the other one writes.
+    fs::create_dir(root.join(".a.bin.sha256.svcnew")).unwrap();
+    fs::create_dir(root.join(".checksum.svcunpack-other")).unwrap();
+    let written = checksum::write(&root, &root.join("a.bin"), Algorithm::Sha256, &run("1")).unwrap();
+    assert_eq!(written, root.join("a.bin.sha256"));
 }
 
 /// Others may write to the save directory, and put a link where a template or a file leads.
