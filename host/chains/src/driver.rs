@@ -5,7 +5,7 @@ mod begin;
 mod runs;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::PathBuf,
     sync::Arc,
     time::Duration,
@@ -48,6 +48,9 @@ const MARK_DELAY: Duration = Duration::from_secs(5);
 /// How often jobs that wait for files are looked at, beside whenever a task ends: nothing else tells that one was deleted
 /// after it had failed.
 const REVIEW_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Directories that are swept again.
+const MAX_RESWEPT: usize = 1000;
 
 /// The least time between two announcements of changes.
 const CHANGE_INTERVAL: Duration = Duration::from_millis(500);
@@ -158,6 +161,36 @@ struct Driver {
     announced: Instant,
     /// When jobs that wait for files are looked at next, if there are some.
     review_at: Option<Instant>,
+    reswept: Reswept,
+}
+
+/// Directories in which something that is not needed any more was still in use.
+#[derive(Debug, Default)]
+struct Reswept {
+    places: BTreeSet<PathBuf>,
+    /// When they are swept next, if there are some.
+    at: Option<Instant>,
+}
+
+impl Reswept {
+    fn add(&mut self, places: Vec<PathBuf>) {
+        self.places.extend(places);
+        // The next start sweeps what is too much.
+        while self.places.len() > MAX_RESWEPT {
+            self.places.pop_last();
+        }
+        if !self.places.is_empty() {
+            self.at.get_or_insert_with(|| Instant::now() + REVIEW_INTERVAL);
+        }
+    }
+
+    /// Those whose time has come.
+    fn take_due(&mut self, now: Instant) -> BTreeSet<PathBuf> {
+        if self.at.is_some_and(|at| at <= now) {
+            return std::mem::take(self).places;
+        }
+        BTreeSet::new()
+    }
 }
 
 /// A run of a step.
@@ -256,6 +289,7 @@ pub(crate) async fn start(parts: Parts) -> Result<Channels, StartError> {
         announce_at: None,
         announced: Instant::now(),
         review_at: Some(Instant::now()),
+        reswept: Reswept::default(),
     };
     tracker.spawn(driver.drive(effects));
     Ok(channels)
@@ -293,6 +327,8 @@ impl Driver {
                     if self.review_at.is_some_and(|at| at <= Instant::now()) {
                         self.review(None).await;
                     }
+                    let due = self.reswept.take_due(Instant::now());
+                    self.sweep(due);
                     if self.unsaved.save_at.is_some_and(|at| at <= Instant::now()) {
                         let _is_retried = self.save().await;
                     }
@@ -303,7 +339,12 @@ impl Driver {
     }
 
     async fn next_wakeup(&mut self) -> Wakeup {
-        let deadlines = [self.unsaved.save_at, self.announce_at, self.review_at];
+        let deadlines = [
+            self.unsaved.save_at,
+            self.announce_at,
+            self.review_at,
+            self.reswept.at,
+        ];
         let deadline = deadlines.into_iter().flatten().min();
         tokio::select! {
             () = self.parts.stop.cancelled() => Wakeup::Ended,
@@ -384,6 +425,7 @@ impl Driver {
 
     fn take_signal(&mut self, signal: Signal) {
         let input = match signal {
+            Signal::InUse(places) => return self.reswept.add(places),
             Signal::Progress(id, run, thousandths) => Input::Progress(id, run, thousandths),
             Signal::Intends(id, run, paths, proceed) => {
                 if let Some(running) = self.runs.get_mut(&(id, run)) {
@@ -454,7 +496,8 @@ impl Driver {
             self.unsaved.is_dirty = false;
         }
         self.unsaved.save_at = None;
-        self.sweep();
+        let swept = std::mem::take(&mut self.unsaved.swept);
+        self.sweep(swept.into_iter().collect());
         for effect in std::mem::take(&mut self.unsaved.effects) {
             self.perform(effect);
         }

@@ -166,6 +166,19 @@ impl Dir {
         statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
+    /// What tells that which has this name from everything else.
+    pub(crate) fn identity(&self, name: impl AsRef<OsStr>) -> Result<Identity, FileError> {
+        let name = name.as_ref();
+        let found = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = found.map_err(|error| self.error("read", name, error))?;
+        #[expect(clippy::allow_attributes, reason = "it depends on the system")]
+        #[allow(clippy::unnecessary_cast, reason = "the types are others on other systems")]
+        Ok(Identity {
+            device: found.st_dev as u64,
+            inode: found.st_ino as u64,
+        })
+    }
+
     /// The directory itself.
     pub(crate) fn metadata(&self) -> Result<Stat, FileError> {
         fstat(&self.fd).map_err(|error| self.own_error("read", error))
@@ -198,16 +211,39 @@ impl Dir {
 
     /// Writes a new file, synced.
     pub(crate) fn write_new(&self, name: &str, mode: u32, bytes: &[u8]) -> Result<(), FileError> {
-        let written = self.create(name, OFlags::EXCL, mode).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-        written.map_err(|error| self.error("write", name, error))
+        let file = self.create(name, OFlags::EXCL, mode);
+        let mut file = file.map_err(|error| self.error("make", name, error))?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        written.map_err(|error| {
+            // The error is the one that says what is wrong.
+            let _is_left = self.remove(name);
+            self.error("write", name, error)
+        })
     }
 
     /// Renames something to a name in `other` that nothing has.
     pub(crate) fn rename(&self, name: impl AsRef<Path>, other: &Self, to: impl AsRef<Path>) -> io::Result<()> {
         rename_new(self, name.as_ref(), other, to.as_ref())
+    }
+
+    /// As [`rename`](Self::rename), if what has the name is `expected`. Anything else keeps it, and is `NotFound`.
+    pub(crate) fn rename_same(
+        &self,
+        name: impl AsRef<OsStr>,
+        expected: Identity,
+        other: &Self,
+        to: impl AsRef<OsStr>,
+    ) -> Result<(), FileError> {
+        let (name, to) = (name.as_ref(), to.as_ref());
+        // It is looked at where nobody exchanges it between the two.
+        let renamed = self.rename(name, other, to);
+        renamed.map_err(|error| self.error("rename", name, error))?;
+        if other.identity(to)? == expected {
+            return Ok(());
+        }
+        let back = other.rename(to, self, name);
+        back.map_err(|error| other.error("rename", to, error))?;
+        Err(self.error("rename", name, io::ErrorKind::NotFound))
     }
 
     /// Replaces a file of this name by another one.
@@ -280,6 +316,13 @@ pub(crate) fn rename_new(from: impl AsFd, name: &Path, into: impl AsFd, to: &Pat
     }
 }
 
+/// A file or directory, whatever its name and content are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
 /// A file as it was when it was used, so that another one, or what was written to it since, is told from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -337,5 +380,26 @@ impl Original {
             return Ok(true);
         }
         Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_there_before_is_renamed_back() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = Dir::open(root.path()).unwrap();
+        let into = dir.make("into").unwrap();
+        dir.write_new("a", 0o600, b"ours").unwrap();
+        let ours = dir.identity("a").unwrap();
+        dir.rename("a", &dir, "elsewhere").unwrap();
+        dir.write_new("a", 0o600, b"theirs").unwrap();
+        let refused = dir.rename_same("a", ours, &into, "a").unwrap_err();
+        assert_eq!(refused.source.kind(), io::ErrorKind::NotFound);
+        assert!(dir.find("a").is_some() && into.names().unwrap().is_empty());
+        dir.rename_same("elsewhere", ours, &into, "a").unwrap();
+        assert_eq!(into.identity("a").unwrap(), ours);
     }
 }

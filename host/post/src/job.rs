@@ -7,6 +7,8 @@
 //! - Each start has a run of its own. What a run says that is not the current one of its job is ignored.
 //! - A job is saved before something is done in its name: before a step starts, before a file gets the path that the step
 //!   intends for it, and before the originals of an archive are removed.
+//! - A run that intends something is not stopped any more: what it moves, its job knows. A cancelled job begins no step after
+//!   it.
 //! - The originals of an archive are removed only after the result of its step was saved, and not if the job was cancelled.
 //! - A job that awaits files begins no step before they are there.
 //! - A job whose steps are all done, failed or cancelled does nothing until it is retried or forgotten.
@@ -202,7 +204,8 @@ pub trait Events: Send + Sync {
     /// It has come so far, in thousandths ([`Input::Progress`]).
     fn progress(&self, thousandths: u16);
 
-    /// It is about to move its files ([`Input::Intends`]); completes when that is saved.
+    /// It is about to move its files, or to let something else appear ([`Input::Intends`]); completes when that is saved. From
+    /// then on the run goes on to its end, also if the job is cancelled.
     fn intends(&self, paths: Vec<PathBuf>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
@@ -349,7 +352,7 @@ pub enum Input {
     },
     /// A run has come so far, in thousandths.
     Progress(JobId, Run, u16),
-    /// A run is about to move its files to these paths; it waits for [`Effect::Proceed`].
+    /// A run is about to move its files to these paths, of which there may be none; it waits for [`Effect::Proceed`].
     Intends(JobId, Run, Vec<PathBuf>),
     /// A run is done.
     Finished {
@@ -455,6 +458,8 @@ struct Job {
     record: Record,
     progress: Option<u16>,
     is_cancelled: bool,
+    /// Whether the current run has begun what it intends.
+    has_intended: bool,
 }
 
 /// All jobs.
@@ -473,6 +478,7 @@ impl State {
             let mut job = Job {
                 progress: None,
                 is_cancelled: false,
+                has_intended: false,
                 record,
             };
             match &job.record.phase {
@@ -521,6 +527,7 @@ impl State {
             Input::Intends(id, run, paths) => {
                 if let Some(job) = self.running(id, run).filter(|job| !job.is_cancelled) {
                     job.record.intended = paths;
+                    job.has_intended = true;
                     effects.push(Effect::Save(job.record.clone()));
                     effects.push(Effect::Proceed(id, run));
                 }
@@ -621,6 +628,7 @@ impl State {
             record,
             progress: None,
             is_cancelled: false,
+            has_intended: false,
         };
         self.jobs.insert(id, job);
         self.last = Some(id);
@@ -663,7 +671,9 @@ impl State {
             Phase::Running if job.is_cancelled => {}
             Phase::Running => {
                 job.is_cancelled = true;
-                effects.push(Effect::Stop(id, job.record.run));
+                if !job.has_intended {
+                    effects.push(Effect::Stop(id, job.record.run));
+                }
             }
             // The step is done; the next one is not begun.
             Phase::Removing { .. } => job.is_cancelled = true,
@@ -746,6 +756,7 @@ impl Job {
     fn start(&mut self, effects: &mut Vec<Effect>) {
         let intended = std::mem::take(&mut self.record.intended);
         self.record.run = Run(self.record.run.0 + 1);
+        self.has_intended = false;
         let first = *self.record.first.get_or_insert(self.record.run);
         let interrupted = (first.0..self.record.run.0).map(Run).collect();
         // Still what the last run intended: should this one be interrupted before it intends anything.

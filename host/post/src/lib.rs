@@ -48,7 +48,7 @@ pub use dir::Original;
 pub use job::{Events, Outcome};
 pub use refusal::{Reason, Refusal};
 pub use runner::Runner;
-pub use stage::{InvalidRun, Placed, RunId, Unpacked, recover, sweep};
+pub use stage::{InvalidRun, Placed, RunId, Swept, Unpacked, recover, sweep};
 pub use unpack::{MAX_PASSWORDS, Progress, RESERVE_BYTES, Request, UnpackError, remove_originals, unpack};
 pub use volumes::{directory_name, is_archive, volume_set, volumes};
 pub use workspace::{Scratch, WorkError, Workspace};

@@ -182,8 +182,8 @@ async fn move_files(
             .iter()
             .map(|from| target(&template, from, root, known))
             .collect();
-        events.intends(targets.clone()).await;
     }
+    events.intends(targets.clone()).await;
     for (from, to) in start.files.iter().zip(&targets) {
         let (root, from, to) = (root.to_owned(), from.clone(), to.clone());
         blocking(move || rename(&root, &from, &to)).await?;

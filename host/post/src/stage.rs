@@ -6,23 +6,23 @@
 
 use std::{
     ffi::OsStr,
-    fs::{File, TryLockError},
+    fs::File,
     io::{self, Read as _},
     path::{Component, Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use private_files::FileError;
-use rustix::{
-    fs::{OFlags, fstat},
-    process::geteuid,
-};
+use rustix::fs::{OFlags, Stat, fstat};
 use serde::{Deserialize, Serialize};
 use transfer::FileName;
 
 use crate::{
-    dir::{Dir, Original, is_directory},
+    dir::{Dir, Identity, Original, is_directory},
     wire::LOCK,
 };
 
@@ -38,11 +38,17 @@ const NEW_MARKER: &str = "svcunpack.json.new";
 /// The longest marker: the paths of all volumes of an archive.
 const MAX_MARKER_BYTES: u64 = 8 << 20;
 
+/// What the files begin with by which it is known what the file system makes of owners and modes.
+const PROBE: &str = "probe-";
+
 /// What a marker begins with.
 const FORMAT: &str = "svcunpack 1";
 
 /// What the mode of a stage does not have.
 const OTHERS_WRITE: rustix::fs::RawMode = 0o022;
+
+/// The mode of a file for its owner only.
+const OF_OWNER: u32 = 0o600;
 
 /// How often, and after which pauses, it is checked whether a killed unpacker has ended: two seconds in all.
 const ENDING_CHECKS: u32 = 100;
@@ -126,6 +132,35 @@ struct Complete {
     /// The files of the archive, as they were read.
     #[serde(default)]
     originals: Vec<Original>,
+    /// Of the payload; none in a marker of an older version.
+    #[serde(default)]
+    identity: Option<Identity>,
+}
+
+/// What appeared, and how it is told from what takes its name later.
+#[derive(Debug)]
+pub(crate) struct Appeared {
+    pub(crate) placed: Placed,
+    identity: Identity,
+}
+
+/// A stage whose content is complete, and not visible.
+#[derive(Debug)]
+pub(crate) struct Hidden {
+    pub(crate) stage: Stage,
+    pub(crate) payload: PathBuf,
+    /// As it will be placed, if the name is free.
+    pub(crate) wanted: Placed,
+    pub(crate) originals: Vec<Original>,
+}
+
+/// What a sweep has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Stages that were removed.
+    pub removed: usize,
+    /// Stages that a process still uses, or of which that cannot be told: another sweep may remove them.
+    pub in_use: usize,
 }
 
 /// A stage of this process. It stays on the disk until [`remove`](Self::remove) or [`place`](Self::place).
@@ -147,8 +182,7 @@ impl Stage {
         let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = destination.make(&name)?;
         let lock = locked(&dir, OFlags::EXCL)?;
-        let owner = fstat(&lock).map_err(|error| dir.error("read", LOCK, error))?.st_uid;
-        if dir.metadata()?.st_uid != owner {
+        if !is_private(&dir)? {
             // Somebody else's, in the place of the one that was made.
             return Err(destination.error("make", &name, io::ErrorKind::PermissionDenied));
         }
@@ -176,8 +210,9 @@ impl Stage {
         wanted: &FileName,
         (files, bytes): (u64, u64),
         originals: &[Original],
-    ) -> Result<Placed, FileError> {
+    ) -> Result<Appeared, FileError> {
         let (from, payload_name) = self.payload(payload)?;
+        let identity = from.identity(payload_name)?;
         for name in wanted.directories() {
             let name = name.as_str();
             if self.destination.find(name).is_some() {
@@ -192,13 +227,21 @@ impl Stage {
                 payload: payload.to_owned(),
                 placed: placed.clone(),
                 originals: originals.to_vec(),
+                identity: Some(identity),
             }))?;
             match from.rename(payload_name, &self.destination, name) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(from.error("rename", payload_name, error)),
                 Ok(()) => {
-                    self.destination.sync()?;
-                    return Ok(placed);
+                    let appeared = Appeared { placed, identity };
+                    return match self.destination.sync() {
+                        Ok(()) => Ok(appeared),
+                        Err(error) => {
+                            // Nobody is told that it is there; the first error is the one that says what is wrong.
+                            let _is_left = self.take_back(payload, &appeared);
+                            Err(error)
+                        }
+                    };
                 }
             }
         }
@@ -207,11 +250,12 @@ impl Stage {
             .error("place", wanted.as_str(), io::ErrorKind::AlreadyExists))
     }
 
-    /// Takes back what [`place`](Self::place) let appear.
-    pub(crate) fn take_back(&self, payload: &Path, placed: &Placed) -> Result<(), FileError> {
+    /// Takes back what [`place`](Self::place) let appear, and nothing that has its name instead.
+    pub(crate) fn take_back(&self, payload: &Path, appeared: &Appeared) -> Result<(), FileError> {
+        let Appeared { placed, identity } = appeared;
         let (into, payload_name) = self.payload(payload)?;
-        let taken = self.destination.rename(&placed.name, &into, payload_name);
-        taken.map_err(|error| self.destination.error("rename", &placed.name, error))?;
+        self.destination
+            .rename_same(&placed.name, *identity, &into, payload_name)?;
         self.mark(None)
     }
 
@@ -248,7 +292,7 @@ impl Stage {
         };
         let text = serde_json::to_vec(&marker).expect("a marker has only texts and numbers");
         self.dir.remove(NEW_MARKER)?;
-        self.dir.write_new(NEW_MARKER, 0o600, &text)?;
+        self.dir.write_new(NEW_MARKER, OF_OWNER, &text)?;
         self.dir.replace(NEW_MARKER, MARKER)?;
         self.dir.sync()
     }
@@ -258,70 +302,107 @@ impl Stage {
 /// not yet; asked again, it says the same until the stage is swept. `None` means that it has to be repeated, with another
 /// run.
 pub fn recover(destination: &Path, run: &RunId) -> Result<Option<Unpacked>, FileError> {
-    opened(destination)?.map_or(Ok(None), |destination| recover_in(destination, run))
-}
-
-/// As [`recover`], in an open directory.
-pub(crate) fn recover_in(destination: Dir, run: &RunId) -> Result<Option<Unpacked>, FileError> {
-    let found = stages(&destination)?.into_iter().find(|name| is_of(name, run));
-    let Some(name) = found else {
+    let found = opened(destination)?.map(|destination| complete_stage(destination, run));
+    let Some((stage, complete)) = found.transpose()?.flatten() else {
         return Ok(None);
-    };
-    let Some(dir) = private(&destination, &name) else {
-        return Ok(None);
-    };
-    let complete = read_marker(&dir)?
-        .filter(|marker| marker.run == *run)
-        .and_then(|marker| marker.complete);
-    let Some(complete) = complete else {
-        return Ok(None);
-    };
-    let stage = Stage {
-        lock: locked(&dir, OFlags::empty())?,
-        run: run.clone(),
-        destination,
-        name,
-        dir,
     };
     let Complete {
         payload,
         mut placed,
         originals,
+        identity,
     } = complete;
     let (parent, payload_name) = stage.payload(&payload)?;
     if parent.find(payload_name).is_some() {
         let wanted = FileName::sanitise(&placed.name);
-        placed = stage.place(&payload, &wanted, (placed.files, placed.bytes), &originals)?;
-    } else if !stage
-        .destination
-        .find(&placed.name)
-        .is_some_and(|found| is_directory(&found))
-    {
-        return Ok(None);
+        let appeared = stage.place(&payload, &wanted, (placed.files, placed.bytes), &originals)?;
+        placed = appeared.placed;
+    } else {
+        let found = stage.destination.find(&placed.name);
+        let is_it = |identity| stage.destination.identity(&placed.name).is_ok_and(|found| found == identity);
+        if !found.is_some_and(|found| is_directory(&found)) || !identity.is_none_or(is_it) {
+            return Ok(None);
+        }
     }
     Ok(Some(Unpacked { placed, originals }))
 }
 
-/// Removes the stages in `directory` that a crash left, and returns how many. Those that a process still uses stay; so
-/// does everything that has no marker of ours, and those of runs, or parts of them, that are still to be
-/// [recovered](recover).
-pub fn sweep(directory: &Path, keep: &[RunId]) -> Result<usize, FileError> {
-    let Some(directory) = opened(directory)? else {
-        return Ok(0);
+/// As [`recover`], but what was placed already is hidden again: the caller places it when everything else is done.
+pub(crate) fn recover_hidden(destination: Dir, run: &RunId) -> Result<Option<Hidden>, FileError> {
+    let Some((stage, complete)) = complete_stage(destination, run)? else {
+        return Ok(None);
     };
-    let mut removed = 0;
+    let Complete {
+        payload,
+        placed: wanted,
+        originals,
+        identity,
+    } = complete;
+    let (parent, payload_name) = stage.payload(&payload)?;
+    if parent.find(payload_name).is_none() {
+        let Some(identity) = identity else {
+            return Ok(None);
+        };
+        let placed = wanted.clone();
+        match stage.take_back(&payload, &Appeared { placed, identity }) {
+            // Somebody has removed or renamed it.
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+            taken => taken?,
+        }
+    }
+    Ok(Some(Hidden {
+        stage,
+        payload,
+        wanted,
+        originals,
+    }))
+}
+
+/// The stage of `run` in which everything is complete.
+fn complete_stage(destination: Dir, run: &RunId) -> Result<Option<(Stage, Complete)>, FileError> {
+    for name in stages(&destination)?.into_iter().filter(|name| is_of(name, run)) {
+        let Some(dir) = private(&destination, &name) else {
+            continue;
+        };
+        let marker = read_marker(&dir)?.filter(|marker| marker.run == *run);
+        if let Some(complete) = marker.and_then(|marker| marker.complete) {
+            let stage = Stage {
+                lock: locked(&dir, OFlags::empty())?,
+                run: run.clone(),
+                destination,
+                name,
+                dir,
+            };
+            return Ok(Some((stage, complete)));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the stages in `directory` that a crash left. Those that a process still uses stay; so does everything that has no
+/// marker of ours, and those of runs, or parts of them, that are still to be [recovered](recover).
+pub fn sweep(directory: &Path, keep: &[RunId]) -> Result<Swept, FileError> {
+    let mut swept = Swept::default();
+    let Some(directory) = opened(directory)? else {
+        return Ok(swept);
+    };
     let is_kept = |name: &str| keep.iter().any(|run| is_of(name, run) || is_part_of(name, run));
     for name in stages(&directory)?.into_iter().filter(|name| !is_kept(name)) {
         let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(dir) = private(&directory, &name) else {
             continue;
         };
-        if !is_in_use(&dir) && is_ours(&dir)? {
+        if !is_ours(&dir)? {
+            continue;
+        }
+        if is_in_use(&dir) {
+            swept.in_use += 1;
+        } else {
             remove(&directory, &name, &dir)?;
-            removed += 1;
+            swept.removed += 1;
         }
     }
-    Ok(removed)
+    Ok(swept)
 }
 
 /// The directory, unless it is gone.
@@ -362,9 +443,25 @@ fn stages(directory: &Dir) -> Result<Vec<String>, FileError> {
 /// Opens a directory that only this user writes to; what cannot be opened is a link, or of somebody else.
 fn private(directory: &Dir, name: &str) -> Option<Dir> {
     let dir = directory.enter(name).ok()?;
-    let found = dir.metadata().ok()?;
-    let is_private = found.st_uid == geteuid().as_raw() && found.st_mode & OTHERS_WRITE == 0;
-    is_private.then_some(dir)
+    is_private(&dir).is_ok_and(|is_private| is_private).then_some(dir)
+}
+
+/// Whether only this user writes to a directory, as far as its file system knows users.
+fn is_private(dir: &Dir) -> Result<bool, FileError> {
+    static PROBES: AtomicU64 = AtomicU64::new(0);
+    let name = format!("{PROBE}{}-{}", std::process::id(), PROBES.fetch_add(1, Ordering::Relaxed));
+    let probe = dir.create(&name, OFlags::EXCL, OF_OWNER);
+    let probe = probe.and_then(|probe| Ok(fstat(probe)?));
+    dir.remove(&name)?;
+    let probe = probe.map_err(|error| dir.error("make", &name, error))?;
+    Ok(admits_owner_only(&dir.metadata()?, &probe))
+}
+
+/// Whether only the owner of `probe`, which was made for its owner only, writes to `dir`. Where that mode was not kept, as on
+/// FAT, whoever mounted the file system has decided who writes to all of it.
+fn admits_owner_only(dir: &Stat, probe: &Stat) -> bool {
+    let keeps_modes = probe.st_mode & 0o777 & !(OF_OWNER as rustix::fs::RawMode) == 0;
+    dir.st_uid == probe.st_uid && (dir.st_mode & OTHERS_WRITE == 0 || !keeps_modes)
 }
 
 /// Whether a stage is that of `run`.
@@ -385,7 +482,8 @@ fn is_ours(dir: &Dir) -> Result<bool, FileError> {
         return Ok(true);
     }
     let names = dir.names()?;
-    Ok(names.iter().all(|name| name == LOCK || name == NEW_MARKER))
+    let is_first = |name: &OsStr| name == LOCK || name == NEW_MARKER || name.as_encoded_bytes().starts_with(PROBE.as_bytes());
+    Ok(names.iter().all(|name| is_first(name)))
 }
 
 fn read_marker(dir: &Dir) -> Result<Option<Marker>, FileError> {
@@ -402,18 +500,43 @@ fn read_marker(dir: &Dir) -> Result<Option<Marker>, FileError> {
 }
 
 fn is_in_use(dir: &Dir) -> bool {
-    match dir.open_regular(LOCK).map(|lock| lock.try_lock()) {
-        Ok(Err(TryLockError::WouldBlock)) => true,
-        // Not locked, or never: whoever made it was killed before.
-        Ok(_) | Err(_) => false,
+    match dir.open_regular(LOCK) {
+        Ok(lock) => lock.try_lock().is_err(),
+        // Without one, whoever made it was killed before. What cannot be told is no reason to remove it.
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
 /// Holds the shared lock of a stage.
 fn locked(dir: &Dir, flags: OFlags) -> Result<File, FileError> {
-    let lock = dir.create(LOCK, flags, 0o600).and_then(|lock| {
+    let lock = dir.create(LOCK, flags, OF_OWNER).and_then(|lock| {
         lock.lock_shared()?;
         Ok(lock)
     });
     lock.map_err(|error| dir.error("lock", LOCK, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn where_modes_are_not_kept_a_stage_is_one_all_the_same() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = Dir::open(root.path()).unwrap();
+        assert!(is_private(&dir).unwrap());
+        std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(!is_private(&dir).unwrap());
+        assert!(dir.names().unwrap().is_empty());
+        let probe = dir.create("probe", OFlags::EXCL, OF_OWNER).unwrap();
+        let (open, mut probe) = (dir.metadata().unwrap(), fstat(probe).unwrap());
+        assert!(!admits_owner_only(&open, &probe));
+        // As on a mount with one mode for everything.
+        probe.st_mode |= 0o777;
+        assert!(admits_owner_only(&open, &probe));
+        probe.st_uid += 1;
+        assert!(!admits_owner_only(&open, &probe));
+    }
 }

@@ -19,7 +19,7 @@ use transfer::{FileName, Secret, free_bytes};
 use crate::{
     dir::{Dir, Original},
     refusal::{Reason, Refusal},
-    stage::{Placed, RunId, Stage, Unpacked},
+    stage::{Appeared, Hidden, RunId, Stage, Unpacked},
     volumes::{directory_name, volumes},
     wire::{Job, Line, MAX_LINE_BYTES},
 };
@@ -108,8 +108,29 @@ impl Ready {
         &self.originals
     }
 
+    /// What an interrupted run has unpacked.
+    pub(crate) fn recovered(hidden: Hidden) -> Self {
+        let Hidden {
+            stage,
+            payload,
+            wanted,
+            originals,
+        } = hidden;
+        let content = Content {
+            payload,
+            wanted: FileName::sanitise(&wanted.name),
+            files: wanted.files,
+            bytes: wanted.bytes,
+        };
+        Self {
+            stage,
+            content,
+            originals,
+        }
+    }
+
     /// Lets the content appear. Blocks.
-    pub(crate) fn place(&self) -> Result<Placed, FileError> {
+    pub(crate) fn place(&self) -> Result<Appeared, FileError> {
         let Content {
             payload,
             wanted,
@@ -120,8 +141,8 @@ impl Ready {
     }
 
     /// Takes back what appeared. Blocks.
-    pub(crate) fn take_back(&self, placed: &Placed) -> Result<(), FileError> {
-        self.stage.take_back(&self.content.payload, placed)
+    pub(crate) fn take_back(&self, appeared: &Appeared) -> Result<(), FileError> {
+        self.stage.take_back(&self.content.payload, appeared)
     }
 }
 
@@ -178,7 +199,7 @@ pub async fn unpack(
     let attempt = found.expect("finding does not panic")?;
     let ready = unpack_hidden(command, attempt, progress, cancelled).await?;
     let placed = tokio::task::spawn_blocking(move || {
-        let placed = ready.place()?;
+        let placed = ready.place()?.placed;
         let originals = ready.originals;
         Ok(Unpacked { placed, originals })
     });

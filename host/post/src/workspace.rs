@@ -24,11 +24,11 @@ use rustix::fs::Stat;
 use transfer::{ByteCount, FileName, Secret, file_name::fold};
 
 use crate::{
-    dir::{Dir, Original, is_directory, is_file, open_regular, rename_new},
+    dir::{Dir, Identity, Original, is_directory, is_file, open_regular, rename_new},
     job::Outcome,
     refusal::Refusal,
     rename::free_path,
-    stage::{InvalidRun, Placed, RunId, Stage, Unpacked, recover_in},
+    stage::{Appeared, Hidden, InvalidRun, RunId, Stage, recover_hidden},
     unpack::{Attempt, MAX_PASSWORDS, Progress, Ready, UnpackError, unpack_hidden},
     volumes::{is_archive, volumes},
 };
@@ -164,32 +164,9 @@ struct Downloaded {
 struct Archive {
     /// The name of its first volume on the disk.
     present: String,
-    content: Content,
-    is_removed: bool,
-}
-
-#[derive(Debug)]
-enum Content {
     /// Waits for the commit.
-    Hidden(Ready),
-    /// An interrupted run let it appear.
-    Placed(Unpacked),
-}
-
-impl Archive {
-    fn name(&self) -> &str {
-        match &self.content {
-            Content::Hidden(ready) => ready.name().as_str(),
-            Content::Placed(unpacked) => &unpacked.placed.name,
-        }
-    }
-
-    fn originals(&self) -> &[Original] {
-        match &self.content {
-            Content::Hidden(ready) => ready.originals(),
-            Content::Placed(unpacked) => &unpacked.originals,
-        }
-    }
+    ready: Ready,
+    is_removed: bool,
 }
 
 impl Workspace {
@@ -410,8 +387,8 @@ impl Workspace {
             Begun::Done(directory) => return Ok(directory),
             Begun::Wanted { present, originals } => (present, originals),
         };
-        let content = if let Some(unpacked) = self.recovered(&present).await? {
-            Content::Placed(unpacked)
+        let ready = if let Some(hidden) = self.recovered(&present).await? {
+            Ready::recovered(hidden)
         } else {
             let attempt = Attempt {
                 originals,
@@ -421,14 +398,14 @@ impl Workspace {
                 max_bytes: u64::MAX,
             };
             let never = std::future::pending();
-            Content::Hidden(unpack_hidden(command, attempt, progress, never).await?)
+            unpack_hidden(command, attempt, progress, never).await?
         };
         let archive = Archive {
             present,
-            content,
+            ready,
             is_removed: false,
         };
-        let directory = archive.name().to_owned();
+        let directory = archive.ready.name().as_str().to_owned();
         self.working()?.unpacked.push(archive);
         Ok(directory)
     }
@@ -480,29 +457,24 @@ impl Workspace {
         let mut directories = Vec::new();
         for archive in &state.unpacked {
             if archive.is_removed {
-                outcome.originals.extend(archive.originals().iter().cloned());
+                outcome.originals.extend(archive.ready.originals().iter().cloned());
             }
-            let name = match &archive.content {
-                Content::Placed(unpacked) => unpacked.placed.name.clone(),
-                Content::Hidden(ready) => {
-                    let placed = ready.place()?;
-                    let name = placed.name.clone();
-                    done.push(Done::Placed(ready, placed));
-                    name
-                }
-            };
-            directories.push(self.path().join(name));
+            let appeared = archive.ready.place()?;
+            directories.push(self.path().join(&appeared.placed.name));
+            done.push(Done::Placed(&archive.ready, appeared));
         }
-        let packed: Vec<_> = state.unpacked.iter().flat_map(Archive::originals).collect();
+        let packed = state.unpacked.iter().flat_map(|archive| archive.ready.originals());
+        let packed: Vec<_> = packed.collect();
         let new = self.place_new(state, targets, done)?;
         for file in &state.files {
             let from = self.path().join(&file.present);
             let to = self.moved(&state.files, file, targets);
             if from != to {
                 let name = to.file_name().unwrap_or_default();
+                let identity = self.root.identity(&file.present)?;
                 let moved = self.root.rename(&file.present, &self.root, name);
                 moved.map_err(|error| self.root.error("rename", &file.present, error))?;
-                done.push(Done::Moved((&self.root, file.present.clone()), to.clone()));
+                done.push(Done::Moved((&self.root, file.present.clone()), identity, to.clone()));
             }
             if !packed.iter().any(|original| original.path == from) {
                 outcome.files.push(to);
@@ -522,19 +494,17 @@ impl Workspace {
 
 /// A part of a commit, which can be taken back.
 enum Done<'a> {
-    Placed(&'a Ready, Placed),
+    Placed(&'a Ready, Appeared),
     /// From a name in a directory to a path in that of the files.
-    Moved((&'a Dir, String), PathBuf),
+    Moved((&'a Dir, String), Identity, PathBuf),
 }
 
 impl Done<'_> {
     fn take_back(self, root: &Dir) -> std::result::Result<(), FileError> {
         match self {
-            Self::Placed(ready, placed) => ready.take_back(&placed),
-            Self::Moved((directory, name), to) => {
-                let from = to.file_name().unwrap_or_default();
-                let moved = root.rename(from, directory, &name);
-                moved.map_err(|error| root.error("rename", from, error))
+            Self::Placed(ready, appeared) => ready.take_back(&appeared),
+            Self::Moved((directory, name), identity, to) => {
+                root.rename_same(to.file_name().unwrap_or_default(), identity, directory, &name)
             }
         }
     }
@@ -635,7 +605,7 @@ impl Workspace {
         let mut state = self.working()?;
         let present = downloaded(&state, name)?.present.clone();
         if let Some(archive) = state.unpacked.iter().find(|archive| archive.present == present) {
-            return Ok(Begun::Done(archive.name().to_owned()));
+            return Ok(Begun::Done(archive.ready.name().as_str().to_owned()));
         }
         if !is_archive(&present) {
             return Err(WorkError::NotArchive(name.to_owned()));
@@ -656,13 +626,13 @@ impl Workspace {
     }
 
     /// The directory that an interrupted run has unpacked an archive to.
-    async fn recovered(&self, present: &str) -> Result<Option<Unpacked>> {
+    async fn recovered(&self, present: &str) -> Result<Option<Hidden>> {
         for run in &self.interrupted {
             let (run, directory) = (run.part(present)?, self.root.again()?);
-            let recovering = tokio::task::spawn_blocking(move || recover_in(directory, &run));
-            let unpacked = recovering.await.expect("recovering does not panic")?;
-            if unpacked.is_some() {
-                return Ok(unpacked);
+            let recovering = tokio::task::spawn_blocking(move || recover_hidden(directory, &run));
+            let hidden = recovering.await.expect("recovering does not panic")?;
+            if hidden.is_some() {
+                return Ok(hidden);
             }
         }
         Ok(None)
@@ -710,8 +680,9 @@ impl Workspace {
         };
         let places = &targets[targets.len().saturating_sub(state.new.len())..];
         for (name, to) in state.new.iter().zip(places) {
+            let identity = new.identity(name)?;
             match new.rename(name, &self.root, to.file_name().unwrap_or_default()) {
-                Ok(()) => done.push(Done::Moved((new, name.clone()), to.clone())),
+                Ok(()) => done.push(Done::Moved((new, name.clone()), identity, to.clone())),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.intended.contains(to) => {}
                 Err(error) => return Err(new.error("rename", name, error).into()),
             }

@@ -29,6 +29,8 @@ pub(super) enum Signal {
     Ended(JobId, Run, Result<Outcome, String>),
     /// Those that are kept.
     Removed(JobId, Run, Vec<PathBuf>),
+    /// In these directories something was in use that is not needed any more: a killed unpacker takes its time to end.
+    InUse(Vec<PathBuf>),
 }
 
 /// Passes news of one run to the loop.
@@ -148,22 +150,29 @@ impl Driver {
     }
 
     /// Removes what runs left that is not needed any more: their results are saved.
-    pub(super) fn sweep(&mut self) {
-        let places: BTreeSet<_> = std::mem::take(&mut self.unsaved.swept).into_iter().collect();
+    pub(super) fn sweep(&self, places: BTreeSet<PathBuf>) {
         if places.is_empty() {
             return;
         }
         let keep = self.state.interrupted();
         let keep: Vec<RunId> = keep.filter_map(|(id, run)| self.runner.run_id(id, run).ok()).collect();
+        let signals = self.signal.clone();
         self.parts.tracker.spawn(async move {
             let swept = tokio::task::spawn_blocking(move || {
-                for place in places {
-                    if let Err(error) = sweep(&place, &keep) {
+                let is_in_use = |place: &PathBuf| match sweep(place, &keep) {
+                    Ok(swept) => swept.in_use > 0,
+                    Err(error) => {
                         tracing::warn!(%error, "what an unpacking left could not be removed");
+                        false
                     }
-                }
+                };
+                places.into_iter().filter(is_in_use).collect::<Vec<_>>()
             });
-            let _panicked = swept.await;
+            if let Ok(in_use) = swept.await
+                && !in_use.is_empty()
+            {
+                let _is_over = signals.send(Signal::InUse(in_use)).await;
+            }
         });
     }
 }

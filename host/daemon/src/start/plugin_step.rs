@@ -58,9 +58,7 @@ impl PluginSteps {
         };
         called.map_err(|error| of_call(&error))?;
         let targets = files.work.finish();
-        if !targets.is_empty() {
-            events.intends(targets.clone()).await;
-        }
+        events.intends(targets.clone()).await;
         files.blocking(move |work| work.commit(&targets)).await
     }
 

@@ -11,6 +11,8 @@ struct World {
     stored: BTreeMap<JobId, Record>,
     running: BTreeMap<(JobId, Run), Start>,
     stopping: BTreeSet<(JobId, Run)>,
+    /// Runs that may do what they intend.
+    proceeding: BTreeSet<(JobId, Run)>,
     removing: Vec<(JobId, Run)>,
     started: BTreeSet<(JobId, Run)>,
     /// Steps whose result a job went on with.
@@ -51,8 +53,12 @@ impl World {
                 }
                 Effect::Proceed(id, run) => {
                     assert!(self.stored[&id].run == run && !self.stored[&id].intended.is_empty());
+                    self.proceeding.insert((id, run));
                 }
-                Effect::Stop(id, run) => assert!(self.stopping.insert((id, run)), "stopped once"),
+                Effect::Stop(id, run) => {
+                    assert!(self.stopping.insert((id, run)), "stopped once");
+                    assert!(!self.proceeding.contains(&(id, run)), "not in the middle of a commit");
+                }
                 Effect::RemoveOriginals(id, run, originals) => {
                     assert_eq!(self.stored[&id].phase, Phase::Removing { files: originals });
                     assert!(!self.cancelled.contains(&id), "a cancelled job keeps its archive");
@@ -399,6 +405,30 @@ fn a_job_begins_when_no_file_is_awaited_any_more() {
     assert!(!world.stored[&id].is_awaiting(), "not while it runs");
     world.settle();
     assert_eq!(world.stored[&id].phase, Phase::Done);
+}
+
+#[test]
+fn a_run_that_commits_is_not_stopped_and_its_result_is_kept() {
+    let mut world = World::default();
+    let rename = Step::Rename {
+        template: "{name}".to_owned(),
+    };
+    world.add(vec![rename.clone(), rename]);
+    let id = JobId(1);
+    world
+        .apply(Input::Intends(id, Run(1), vec!["result of 1".into()]))
+        .unwrap();
+    world.apply(Input::Cancel(id)).unwrap();
+    assert!(world.stopping.is_empty());
+    assert_eq!(world.stored[&id].phase, Phase::Running);
+    world.end(0, 1);
+    let stored = &world.stored[&id];
+    assert_eq!((&stored.phase, stored.step), (&Phase::Cancelled, 1));
+    assert_eq!(stored.files, [PathBuf::from("result of 1")], "where they are");
+    // The next run can be stopped again.
+    world.apply(Input::Retry(id)).unwrap();
+    world.apply(Input::Cancel(id)).unwrap();
+    assert!(world.stopping.contains(&(id, Run(2))));
 }
 
 #[test]

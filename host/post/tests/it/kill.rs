@@ -71,7 +71,7 @@ async fn what_a_killed_service_leaves_is_swept_when_the_unpacker_has_ended() {
         .collect();
     assert_eq!(visible, ["a.tar"]);
     for _ in 0..200 {
-        if sweep(&rig.downloads(), &[]).unwrap() == 1 {
+        if sweep(&rig.downloads(), &[]).unwrap().removed == 1 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -116,7 +116,7 @@ fn a_crash_before_and_after_the_rename_is_continued() {
         placed,
         "until it is swept"
     );
-    assert_eq!(sweep(&rig.downloads(), &[]).unwrap(), 1);
+    assert_eq!(sweep(&rig.downloads(), &[]).unwrap().removed, 1);
     assert_eq!(names(&rig.downloads()), ["set"]);
     // Meanwhile the name was taken.
     complete_stage(&rig, "two");
@@ -137,8 +137,21 @@ fn a_crash_before_and_after_the_rename_is_continued() {
 }
 
 #[test]
+fn a_stage_is_found_among_others_that_end_like_it() {
+    let rig = Rig::new();
+    for number in 0..8 {
+        fs::create_dir(rig.downloads().join(format!(".{number}.svcunpack-one"))).unwrap();
+    }
+    complete_stage(&rig, "one");
+    assert!(recover(&rig.downloads(), &run("one")).unwrap().is_some());
+}
+
+#[test]
 fn only_what_is_ours_and_unused_is_swept() {
     let rig = Rig::new();
+    // Whether it is in use cannot be told.
+    let unknown = complete_stage(&rig, "unknown");
+    fs::create_dir(unknown.join("lock")).unwrap();
     complete_stage(&rig, "kept");
     complete_stage(&rig, "left");
     let used = complete_stage(&rig, "used");
@@ -156,10 +169,12 @@ fn only_what_is_ours_and_unused_is_swept() {
     fs::write(foreign.join("thesis.txt"), "").unwrap();
     fs::create_dir(rig.downloads().join("visible.svcunpack-1")).unwrap();
     std::os::unix::fs::symlink(&foreign, rig.downloads().join(".link.svcunpack-1")).unwrap();
-    assert_eq!(sweep(&rig.downloads(), &[run("kept")]).unwrap(), 2);
+    let swept = sweep(&rig.downloads(), &[run("kept")]).unwrap();
+    assert_eq!((swept.removed, swept.in_use), (2, 2));
     let expected = [
         ".a.svcunpack-kept",
         ".a.svcunpack-open",
+        ".a.svcunpack-unknown",
         ".a.svcunpack-used",
         ".foreign.svcunpack-1",
         ".link.svcunpack-1",
@@ -167,7 +182,8 @@ fn only_what_is_ours_and_unused_is_swept() {
     ];
     assert_eq!(names(&rig.downloads()), expected);
     drop(lock);
-    assert_eq!(sweep(&rig.downloads(), &[]).unwrap(), 2);
+    let swept = sweep(&rig.downloads(), &[]).unwrap();
+    assert_eq!((swept.removed, swept.in_use), (2, 1));
 }
 
 #[tokio::test]

@@ -194,7 +194,7 @@ fn what_is_done_appears_at_the_end_and_replaces_nothing() {
     assert_eq!(outcome.files, targets);
     assert_eq!(originals(&outcome), Vec::<PathBuf>::new());
     drop(work);
-    assert_eq!(sweep(&rig.downloads(), &[]).unwrap(), 1);
+    assert_eq!(sweep(&rig.downloads(), &[]).unwrap().removed, 1);
     assert_eq!(
         names(&rig.downloads()),
         ["b.bin", "d.bin", "note (1).txt", "note.txt", OTHER, "two.txt"]
@@ -217,14 +217,14 @@ fn of_work_that_failed_nothing_is_left() {
     let work = rig.open(&["a.bin"]);
     work.write_new("note.txt", b"new").unwrap();
     work.rename("a.bin", "b.bin").unwrap();
-    assert_eq!(sweep(&rig.downloads(), &[]).unwrap(), 0, "it is in use");
+    assert_eq!(sweep(&rig.downloads(), &[]).unwrap().removed, 0, "it is in use");
     drop(work);
     assert_eq!(
-        sweep(&rig.downloads(), &[run("job-1")]).unwrap(),
+        sweep(&rig.downloads(), &[run("job-1")]).unwrap().removed,
         0,
         "until the step has ended"
     );
-    assert_eq!(sweep(&rig.downloads(), &[run("job-2")]).unwrap(), 1);
+    assert_eq!(sweep(&rig.downloads(), &[run("job-2")]).unwrap().removed, 1);
     assert_eq!(names(&rig.downloads()), ["a.bin", OTHER]);
 }
 
@@ -331,7 +331,7 @@ async fn a_crash_in_the_commit_is_continued_by_the_next_run() {
     drop(work);
     assert_eq!(rig.visible(), ["done.tar", "my a.bin", "note.txt", OTHER, "set"]);
     // The run was interrupted before its result was saved: what it left is kept for the next one.
-    assert_eq!(sweep(&rig.downloads(), &[run("job-1")]).unwrap(), 0);
+    assert_eq!(sweep(&rig.downloads(), &[run("job-1")]).unwrap().removed, 0);
     let files_of_job = ["a.bin", "set.tar"];
     let work = rig.open_again(&files_of_job, &targets, "job-2", &["job-1"]).unwrap();
     assert_eq!(work.names(), ["a.bin", "set.tar"], "the plugin begins again");
@@ -347,6 +347,49 @@ async fn a_crash_in_the_commit_is_continued_by_the_next_run() {
         ["my a.bin", "note.txt", OTHER, "set", "set.tar"]
     );
     assert_eq!(files(&rig.downloads().join("set")).len(), 1);
+}
+
+#[tokio::test]
+async fn what_an_interrupted_commit_let_appear_counts_only_if_the_next_one_succeeds() {
+    let rig = Rig::with_job(&[]);
+    fs::write(rig.downloads().join("set.tar"), tar(&[entry("set/text", b'0', "1")])).unwrap();
+    let work = rig.open(&["set.tar"]);
+    unpack(&work, "set.tar", &[]).await.unwrap();
+    let targets = work.finish();
+    work.commit(&targets).unwrap();
+    drop(work);
+    assert_eq!(rig.visible(), [OTHER, "set", "set.tar"]);
+    // The next run fails after it has found that.
+    let work = rig.open_again(&["set.tar"], &targets, "job-2", &["job-1"]).unwrap();
+    assert_eq!(unpack(&work, "set.tar", &[]).await.unwrap(), "set");
+    drop(work);
+    sweep(&rig.downloads(), &[]).unwrap();
+    assert_eq!(names(&rig.downloads()), [OTHER, "set.tar"]);
+}
+
+#[tokio::test]
+async fn what_took_the_name_of_a_directory_that_had_appeared_is_not_touched() {
+    let rig = Rig::with_job(&[]);
+    fs::write(rig.downloads().join("set.tar"), tar(&[entry("set/text", b'0', "1")])).unwrap();
+    let work = rig.open(&["set.tar"]);
+    unpack(&work, "set.tar", &[]).await.unwrap();
+    work.commit(&work.finish()).unwrap();
+    drop(work);
+    fs::rename(rig.downloads().join("set"), rig.downloads().join("mine")).unwrap();
+    fs::create_dir(rig.downloads().join("set")).unwrap();
+    fs::write(rig.downloads().join("set/thesis"), "years").unwrap();
+    let work = rig.open_again(&["set.tar"], &[], "job-2", &["job-1"]).unwrap();
+    unpack(&work, "set.tar", &[]).await.unwrap();
+    assert!(rig.downloads().join("set/thesis").exists());
+    let outcome = commit(&work);
+    drop(work);
+    assert_eq!(outcome.files, rig.paths(&["set (1)"]));
+    sweep(&rig.downloads(), &[]).unwrap();
+    assert_eq!(
+        names(&rig.downloads()),
+        ["mine", OTHER, "set", "set (1)", "set.tar"]
+    );
+    assert!(rig.downloads().join("set/thesis").exists());
 }
 
 #[test]
