@@ -319,10 +319,8 @@ impl Driver {
                 }
                 Wakeup::Completed(task) => self.completed(&task).await,
                 Wakeup::Missed => self.catch_up().await,
-                Wakeup::Changed => {
-                    let soon = Instant::now() + CHANGE_INTERVAL;
-                    self.review_at = self.review_at.map(|at| at.min(soon));
-                }
+                Wakeup::Changed if self.review_at.is_some() => self.review_soon(),
+                Wakeup::Changed => {}
                 Wakeup::Timer => {
                     if self.review_at.is_some_and(|at| at <= Instant::now()) {
                         self.review(None).await;
@@ -387,7 +385,11 @@ impl Driver {
     fn command(&mut self, command: Command) -> Result<usize, Error> {
         match command {
             Command::Cancel(id) => self.apply(Input::Cancel(id))?,
-            Command::Retry(id) => self.apply(Input::Retry(id))?,
+            Command::Retry(id) => {
+                self.apply(Input::Retry(id))?;
+                // It may wait for files.
+                self.review_soon();
+            }
             Command::Clear => {
                 let ended = self.state.views().filter(|view| view.record.phase.is_ended());
                 let ended: Vec<_> = ended.map(|view| view.record.id).collect();
@@ -544,5 +546,25 @@ async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_in_use_is_swept_again_after_a_while() {
+        let (mut reswept, now) = (Reswept::default(), Instant::now());
+        reswept.add(Vec::new());
+        assert_eq!(reswept.at, None);
+        reswept.add(vec!["/d".into()]);
+        reswept.add(vec!["/d".into(), "/e".into()]);
+        assert!(reswept.take_due(now).is_empty());
+        let due = reswept.take_due(Instant::now() + REVIEW_INTERVAL);
+        assert_eq!(due.len(), 2);
+        assert_eq!(reswept.at, None, "until something is in use again");
+        reswept.add((0..2 * MAX_RESWEPT).map(|number| number.to_string().into()).collect());
+        assert_eq!(reswept.places.len(), MAX_RESWEPT);
     }
 }

@@ -1,10 +1,13 @@
 //! Which files a job works on, and with which steps, when a task is finished.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use engine::{GroupId, Task};
 use post::{
-    job::{Record, Step},
+    job::{JobError, MAX_FILES, Phase, Record, Run, Step},
     volume_set,
 };
 
@@ -13,6 +16,8 @@ use post::{
 pub(crate) struct Download {
     /// The name of the file, as far as it is known.
     pub(crate) name: String,
+    /// The volumes that it belongs to, if it is one.
+    pub(crate) set: Option<String>,
     pub(crate) directory: PathBuf,
     pub(crate) group: Option<GroupId>,
     pub(crate) id: String,
@@ -25,8 +30,10 @@ pub(crate) struct Download {
 impl Download {
     pub(crate) fn of(task: &Task) -> Self {
         let is_complete = task.phase == engine::Phase::Completed;
+        let name = task.file_name();
         Self {
-            name: task.file_name(),
+            set: volume_set(&name),
+            name,
             directory: task.save_dir.to_path_buf(),
             group: task.group,
             id: task.id.to_string(),
@@ -57,11 +64,10 @@ pub(crate) fn plan(done: &Download, all: &[Download], steps: &[Step]) -> Option<
     if let Some(group) = done.group.filter(|_| joins) {
         return of_all(done, all.iter().filter(|other| other.group == Some(group)), true);
     }
-    let Some(set) = volume_set(&done.name) else {
+    if done.set.is_none() {
         return of_all(done, std::iter::once(done), false);
-    };
-    let is_volume =
-        |other: &&Download| other.directory == done.directory && volume_set(&other.name).as_ref() == Some(&set);
+    }
+    let is_volume = |other: &&Download| other.set == done.set && other.directory == done.directory;
     of_all(done, all.iter().filter(is_volume), false)
 }
 
@@ -72,7 +78,9 @@ pub(crate) fn of_all<'a>(
     is_of_group: bool,
 ) -> Option<Plan> {
     let (mut there, missing): (Vec<_>, Vec<_>) = members.partition(|member| member.file.is_some());
-    let files: Vec<PathBuf> = there.iter().filter_map(|member| member.file.clone()).collect();
+    let mut seen = HashSet::new();
+    let files = there.iter().filter_map(|member| member.file.clone());
+    let files: Vec<PathBuf> = files.filter(|file| seen.insert(file.clone())).collect();
     let is_there = |missing: &&&Download| {
         let mut there = there.iter();
         there.any(|member| (&member.name, &member.directory) == (&missing.name, &missing.directory))
@@ -93,6 +101,21 @@ pub(crate) fn of_all<'a>(
         expected,
         is_of_group,
     })
+}
+
+impl Plan {
+    /// Whether it will be more files than a job has.
+    pub(crate) fn check(&self) -> Result<(), JobError> {
+        match self.expected.len() {
+            count if count > MAX_FILES => Err(JobError::Files(count)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether the user does not want what belongs together: its job was cancelled while it waited for the rest.
+pub(crate) fn is_declined(record: &Record) -> bool {
+    record.phase == Phase::Cancelled && !record.awaits.is_empty() && record.run == Run::default()
 }
 
 /// What a job that waits for files works on as things are now. Of tasks that were deleted, it keeps the files if all were.
@@ -140,6 +163,7 @@ mod tests {
     fn download(name: &str, group: Option<u8>, is_complete: bool) -> Download {
         Download {
             name: name.to_owned(),
+            set: volume_set(name),
             directory: "/d".into(),
             group: group.map(|number| GroupId::from_bytes([number; 16])),
             id: name.to_owned(),
@@ -182,6 +206,35 @@ mod tests {
             plan(&late[4], &late, &unpack()).unwrap().files,
             [PathBuf::from("/d/readme.txt")]
         );
+    }
+
+    #[test]
+    fn a_file_that_two_tasks_have_completed_is_one() {
+        let again = Download {
+            id: "again".to_owned(),
+            ..download("a.part1.rar", None, true)
+        };
+        let all = [
+            download("a.part1.rar", None, true),
+            download("a.part2.rar", None, true),
+            again,
+        ];
+        let found = plan(&all[2], &all, &unpack()).unwrap();
+        assert_eq!((found.files.len(), found.expected.len()), (2, 2));
+        assert_eq!(found.tasks, ["again", "a.part1.rar", "a.part2.rar"]);
+    }
+
+    #[test]
+    fn more_files_than_a_job_has_are_refused_before_all_are_there() {
+        let all = |count| {
+            let names = (1..=count).map(|number| format!("a.part{number}.rar"));
+            names.map(|name| download(&name, None, name == "a.part1.rar"))
+        };
+        let most: Vec<_> = all(MAX_FILES).collect();
+        assert_eq!(plan(&most[0], &most, &unpack()).unwrap().check(), Ok(()));
+        let more: Vec<_> = all(MAX_FILES + 1).collect();
+        let refused = plan(&more[0], &more, &unpack()).unwrap().check();
+        assert_eq!(refused, Err(JobError::Files(MAX_FILES + 1)));
     }
 
     #[test]

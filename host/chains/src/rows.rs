@@ -89,6 +89,11 @@ impl About {
     pub(crate) fn is_of(&self, task: &str, at: i64) -> bool {
         self.created_ms.max(self.arrived_ms) >= at && self.tasks.iter().any(|other| other == task)
     }
+
+    /// Whether the job works on the file of one of these tasks.
+    pub(crate) fn shares(&self, tasks: &[String]) -> bool {
+        self.tasks.iter().any(|task| tasks.contains(task))
+    }
 }
 
 /// Up to where completed tasks were looked at.

@@ -350,6 +350,9 @@ pub enum Input {
         /// What is still missing.
         awaits: Vec<String>,
     },
+    /// A job that awaits files cannot go on with those that came: it has failed, for this reason. Nothing happens if it awaits
+    /// none.
+    Unusable(JobId, String),
     /// A run has come so far, in thousandths.
     Progress(JobId, Run, u16),
     /// A run is about to move its files to these paths, of which there may be none; it waits for [`Effect::Proceed`].
@@ -516,6 +519,12 @@ impl State {
                 if record.is_awaiting() && (&record.files, &record.steps, &record.awaits) != (&files, &steps, &awaits) {
                     (record.files, record.steps, record.awaits) = (files, steps, awaits);
                     job.enter(Phase::Waiting, effects);
+                }
+            }
+            Input::Unusable(id, reason) => {
+                let job = self.jobs.get_mut(&id).ok_or(JobError::Unknown(id))?;
+                if job.record.is_awaiting() {
+                    job.enter(Phase::Failed { reason }, effects);
                 }
             }
             Input::Progress(id, run, progress) => {

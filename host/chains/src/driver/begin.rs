@@ -5,14 +5,14 @@ use std::sync::Arc;
 use engine::{Phase, Queue, Snapshot, Task};
 use jiff::{Timestamp, tz::TimeZone};
 use post::{
-    job::{Input, JobError, JobId, MAX_FILES, Passwords, Record, Step},
+    job::{Input, JobError, JobId, MAX_FILES, Passwords, Record, Step, View},
     rename::Source,
 };
 use tokio::time::Instant;
 use transfer::{GivenBy, Secret};
 
 use crate::{
-    driver::{Driver, Error, MARK_DELAY, REVIEW_INTERVAL, Subject},
+    driver::{CHANGE_INTERVAL, Driver, Error, MARK_DELAY, REVIEW_INTERVAL, Subject},
     plan::{self, Download, Plan},
     rows::About,
 };
@@ -20,8 +20,6 @@ use crate::{
 impl Driver {
     /// Begins the job that follows a task, if one does.
     pub(super) async fn completed(&mut self, task: &Arc<Task>) {
-        // A job may be waiting for it.
-        self.review(None).await;
         if self.follow(task, None).await {
             let _is_retried = self.save().await;
         } else {
@@ -70,9 +68,16 @@ impl Driver {
             let id = record.id;
             if let Err(error) = self.arrive(record, &all) {
                 tracing::warn!(job = id.0, %error, "a job does not go on with the files that came");
+                let _is_gone = self.apply(Input::Unusable(id, error.to_string()));
             }
         }
         let _is_retried = self.save().await;
+    }
+
+    /// Looks at them as soon as that may be: what comes in between is looked at together.
+    pub(super) fn review_soon(&mut self) {
+        let soon = Instant::now() + CHANGE_INTERVAL;
+        self.review_at = Some(self.review_at.map_or(soon, |at| at.min(soon)));
     }
 
     fn arrive(&mut self, record: Record, all: &[Download]) -> Result<(), JobError> {
@@ -80,7 +85,8 @@ impl Driver {
         let Some(about) = self.about.get_mut(&id) else {
             return Ok(());
         };
-        let plan = plan::arrived(&record, &about.tasks, all);
+        let mut plan = plan::arrived(&record, &about.tasks, all);
+        plan.tasks.truncate(MAX_FILES);
         if about.tasks != plan.tasks {
             about.tasks = plan.tasks;
             about.arrived_ms = Timestamp::now().as_millisecond();
@@ -137,6 +143,20 @@ impl Driver {
         let Some(plan) = plan::plan(&done, &all, &steps) else {
             return Ok(false);
         };
+        let same = |view: &View<'_>| self.about.get(&view.record.id).is_some_and(|about| about.shares(&plan.tasks));
+        let same = self.state.views().filter(same);
+        let (waits, is_declined) = same.fold((false, false), |(waits, declined), view| {
+            (waits || view.record.is_awaiting(), declined || plan::is_declined(view.record))
+        });
+        if waits {
+            // It takes the file, together with what else comes soon.
+            self.review_soon();
+            return Ok(false);
+        }
+        if is_declined {
+            return Ok(false);
+        }
+        plan.check()?;
         let concerned = plan::concerning(&steps, &plan.expected);
         if concerned.is_empty() {
             return Ok(false);

@@ -408,6 +408,33 @@ fn a_job_begins_when_no_file_is_awaited_any_more() {
 }
 
 #[test]
+fn a_job_that_cannot_go_on_with_what_came_has_failed() {
+    let mut world = World::default();
+    let add = |id| Input::Add {
+        id,
+        files: vec!["a.part1.rar".into()],
+        steps: vec![unpack(false)],
+        awaits: vec!["a.part2.rar".to_owned()],
+    };
+    let id = JobId(1);
+    world.apply(add(id)).unwrap();
+    let reason = JobError::Files(MAX_FILES + 1);
+    let arrived = Input::Arrived {
+        id,
+        files: vec!["f".into(); MAX_FILES + 1],
+        steps: vec![unpack(false)],
+        awaits: Vec::new(),
+    };
+    assert_eq!(world.apply(arrived), Err(reason.clone()));
+    world.apply(Input::Unusable(id, reason.to_string())).unwrap();
+    assert!(matches!(world.stored[&id].phase, Phase::Failed { .. }));
+    world.next = 1;
+    world.add(vec![unpack(false)]);
+    world.apply(Input::Unusable(JobId(2), String::new())).unwrap();
+    assert_eq!(world.stored[&JobId(2)].phase, Phase::Running, "it awaits nothing");
+}
+
+#[test]
 fn a_run_that_commits_is_not_stopped_and_its_result_is_kept() {
     let mut world = World::default();
     let rename = Step::Rename {
