@@ -17,6 +17,7 @@ use crate::{
     archive::{self, Outcome, Unpacked},
     codec::MAX_DICTIONARY_BYTES,
     dir::{Dir, Original},
+    names::MAX_DEPTH,
     refusal::{Reason, Refusal, Result},
     tree::{Counts, MAX_RATIO, Report},
     volumes::Volumes,
@@ -36,8 +37,9 @@ const BYTES_PER_CPU_SECOND: u64 = 2 << 20;
 /// The most processor time.
 const MAX_CPU_SECONDS: u64 = 12 * 60 * 60;
 
-/// The standard three, the directories, and the file that is written; the volumes come on top.
-const DESCRIPTORS: u64 = 32;
+/// The standard three, the stage with its lock, the file that is written, a directory of each level while an attempt is
+/// removed, and some that libraries use; the volumes come on top.
+const DESCRIPTORS: u64 = 32 + MAX_DEPTH as u64;
 
 /// The unpacker's process: reads a job from its standard input and unpacks into its working directory. Must be the first
 /// thing in the process.

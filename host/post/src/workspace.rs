@@ -374,7 +374,7 @@ impl Workspace {
     /// Unpacks an archive; the name of the directory that appears at the end, unless it is taken. Dropping the future ends
     /// it.
     pub async fn unpack(
-        &self,
+        self: &Arc<Self>,
         command: &OwnCommand,
         name: &str,
         passwords: Vec<Secret>,
@@ -383,7 +383,9 @@ impl Workspace {
         if passwords.len() > MAX_PASSWORDS {
             return Err(WorkError::Passwords(passwords.len()));
         }
-        let (present, originals) = match self.begin_unpack(name)? {
+        let (work, of) = (Arc::clone(self), name.to_owned());
+        let begun = tokio::task::spawn_blocking(move || work.begin_unpack(&of)).await;
+        let (present, originals) = match begun.expect("beginning does not panic")? {
             Begun::Done(directory) => return Ok(directory),
             Begun::Wanted { present, originals } => (present, originals),
         };

@@ -76,8 +76,11 @@ pub(super) async fn make(
 ) -> Result<(), String> {
     let Output { name, container } = output;
     let place = Arc::clone(work);
-    let scratch = blocking(move || place.scratch()).await?;
-    let total = total_bytes(work.directory(), &inputs);
+    let prepared = blocking(move || {
+        let total = total_bytes(place.directory(), &inputs);
+        Ok((place.scratch()?, inputs, total))
+    });
+    let (scratch, inputs, total) = prepared.await?;
     let made = FileName::sanitise(&format!("made {name}"));
     let job = Conversion {
         directory: scratch.fd(),

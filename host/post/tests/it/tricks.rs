@@ -355,3 +355,12 @@ async fn what_follows_the_end_of_a_tar_archive_is_refused() {
     archive.extend(vec![0; 20 * 512]);
     assert_eq!(Rig::with("a.tar", &archive).content("a.tar", &[]).await.len(), 1);
 }
+
+/// All directories down to it are open while it is removed for the next password.
+#[tokio::test]
+async fn the_deepest_directories_are_removed_after_a_wrong_password() {
+    let deep = ZipFile::new(format!("{}x", "d/".repeat(31)), "1");
+    let encrypted = ZipFile::new("secret", "0123456789abcdef").with(|file| file.flags |= 1);
+    let rig = Rig::with("a.zip", &zip(&[deep, encrypted]));
+    assert_eq!(rig.refused("a.zip", &[]).await, Reason::Encrypted);
+}

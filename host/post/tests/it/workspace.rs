@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use post::{Outcome, RunId, WorkError, Workspace, sweep};
@@ -31,7 +32,7 @@ impl Rig {
         names.iter().map(|name| self.downloads().join(name)).collect()
     }
 
-    fn open(&self, names: &[&str]) -> Workspace {
+    fn open(&self, names: &[&str]) -> Arc<Workspace> {
         self.open_again(names, &[], "job-1", &[]).unwrap()
     }
 
@@ -41,9 +42,10 @@ impl Rig {
         intended: &[PathBuf],
         id: &str,
         interrupted: &[&str],
-    ) -> Result<Workspace, WorkError> {
+    ) -> Result<Arc<Workspace>, WorkError> {
         let interrupted: Vec<RunId> = interrupted.iter().map(|id| run(id)).collect();
-        Workspace::open((&self.downloads(), &self.paths(names)), intended, run(id), interrupted)
+        let files = self.paths(names);
+        Workspace::open((&self.downloads(), &files), intended, run(id), interrupted).map(Arc::new)
     }
 
     /// What is there, without stages.
@@ -63,7 +65,7 @@ fn originals(outcome: &Outcome) -> Vec<PathBuf> {
     outcome.originals.iter().map(|original| original.path.clone()).collect()
 }
 
-async fn unpack(work: &Workspace, name: &str, passwords: &[&str]) -> Result<String, WorkError> {
+async fn unpack(work: &Arc<Workspace>, name: &str, passwords: &[&str]) -> Result<String, WorkError> {
     let passwords = passwords.iter().map(|text| Secret::new(*text)).collect();
     work.unpack(&command(), name, passwords, |_| {}).await
 }
