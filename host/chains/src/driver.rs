@@ -337,12 +337,7 @@ impl Driver {
     }
 
     async fn next_wakeup(&mut self) -> Wakeup {
-        let deadlines = [
-            self.unsaved.save_at,
-            self.announce_at,
-            self.review_at,
-            self.reswept.at,
-        ];
+        let deadlines = [self.unsaved.save_at, self.announce_at, self.review_at, self.reswept.at];
         let deadline = deadlines.into_iter().flatten().min();
         tokio::select! {
             () = self.parts.stop.cancelled() => Wakeup::Ended,

@@ -547,19 +547,7 @@ impl State {
                 files,
                 originals,
             } => self.finished(id, run, files, originals, effects),
-            Input::Failed(id, run, reason) => {
-                if let Some(job) = self.running(id, run) {
-                    job.record.first = None;
-                    // What a step makes anew it takes back when it fails: what is there then is somebody else's.
-                    job.record.intended.truncate(job.record.files.len());
-                    let phase = if job.is_cancelled {
-                        Phase::Cancelled
-                    } else {
-                        Phase::Failed { reason }
-                    };
-                    job.enter(phase, effects);
-                }
-            }
+            Input::Failed(id, run, reason) => self.failed(id, run, reason, effects),
             Input::Removed(id, run, kept) => {
                 let job = self.jobs.get_mut(&id).filter(|job| job.record.run == run);
                 if let Some(job) = job.filter(|job| matches!(job.record.phase, Phase::Removing { .. })) {
@@ -670,6 +658,20 @@ impl State {
             effects.push(Effect::RemoveOriginals(id, run, removing));
         } else {
             job.advance(effects);
+        }
+    }
+
+    fn failed(&mut self, id: JobId, run: Run, reason: String, effects: &mut Vec<Effect>) {
+        if let Some(job) = self.running(id, run) {
+            job.record.first = None;
+            // What a step makes anew it takes back when it fails: what is there then is somebody else's.
+            job.record.intended.truncate(job.record.files.len());
+            let phase = if job.is_cancelled {
+                Phase::Cancelled
+            } else {
+                Phase::Failed { reason }
+            };
+            job.enter(phase, effects);
         }
     }
 

@@ -319,7 +319,12 @@ pub fn recover(destination: &Path, run: &RunId) -> Result<Option<Unpacked>, File
         placed = appeared.placed;
     } else {
         let found = stage.destination.find(&placed.name);
-        let is_it = |identity| stage.destination.identity(&placed.name).is_ok_and(|found| found == identity);
+        let is_it = |identity| {
+            stage
+                .destination
+                .identity(&placed.name)
+                .is_ok_and(|found| found == identity)
+        };
         if !found.is_some_and(|found| is_directory(&found)) || !identity.is_none_or(is_it) {
             return Ok(None);
         }
@@ -449,7 +454,11 @@ fn private(directory: &Dir, name: &str) -> Option<Dir> {
 /// Whether only this user writes to a directory, as far as its file system knows users.
 fn is_private(dir: &Dir) -> Result<bool, FileError> {
     static PROBES: AtomicU64 = AtomicU64::new(0);
-    let name = format!("{PROBE}{}-{}", std::process::id(), PROBES.fetch_add(1, Ordering::Relaxed));
+    let name = format!(
+        "{PROBE}{}-{}",
+        std::process::id(),
+        PROBES.fetch_add(1, Ordering::Relaxed)
+    );
     let probe = dir.create(&name, OFlags::EXCL, OF_OWNER);
     let probe = probe.and_then(|probe| Ok(fstat(probe)?));
     dir.remove(&name)?;
@@ -482,7 +491,8 @@ fn is_ours(dir: &Dir) -> Result<bool, FileError> {
         return Ok(true);
     }
     let names = dir.names()?;
-    let is_first = |name: &OsStr| name == LOCK || name == NEW_MARKER || name.as_encoded_bytes().starts_with(PROBE.as_bytes());
+    let is_first =
+        |name: &OsStr| name == LOCK || name == NEW_MARKER || name.as_encoded_bytes().starts_with(PROBE.as_bytes());
     Ok(names.iter().all(|name| is_first(name)))
 }
 

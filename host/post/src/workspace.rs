@@ -192,17 +192,14 @@ impl Workspace {
             ([only], [found]) if is_directory(found) => Some(only.clone()),
             _ => None,
         };
-        let (root, names) = match &directory {
-            Some(directory) => {
-                let root = beside.enter(directory.file_name().unwrap_or_default())?;
-                let names = listed(&root)?;
-                (root, names)
-            }
-            None => {
-                let names = files.iter().zip(&found).map(|(file, found)| plain_name(file, found));
-                let names = names.collect::<Result<_>>()?;
-                (beside, names)
-            }
+        let (root, names) = if let Some(directory) = &directory {
+            let root = beside.enter(directory.file_name().unwrap_or_default())?;
+            let names = listed(&root)?;
+            (root, names)
+        } else {
+            let names = files.iter().zip(&found).map(|(file, found)| plain_name(file, found));
+            let names = names.collect::<Result<_>>()?;
+            (beside, names)
         };
         let files_of_job = files.len();
         let files = names.into_iter().map(|name| Downloaded {

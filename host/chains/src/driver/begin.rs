@@ -143,10 +143,17 @@ impl Driver {
         let Some(plan) = plan::plan(&done, &all, &steps) else {
             return Ok(false);
         };
-        let same = |view: &View<'_>| self.about.get(&view.record.id).is_some_and(|about| about.shares(&plan.tasks));
+        let same = |view: &View<'_>| {
+            self.about
+                .get(&view.record.id)
+                .is_some_and(|about| about.shares(&plan.tasks))
+        };
         let same = self.state.views().filter(same);
         let (waits, is_declined) = same.fold((false, false), |(waits, declined), view| {
-            (waits || view.record.is_awaiting(), declined || plan::is_declined(view.record))
+            (
+                waits || view.record.is_awaiting(),
+                declined || plan::is_declined(view.record),
+            )
         });
         if waits {
             // It takes the file, together with what else comes soon.

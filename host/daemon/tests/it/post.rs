@@ -129,6 +129,49 @@ async fn jobs_are_begun_retried_cancelled_and_forgotten_by_clients() {
 }
 
 #[tokio::test]
+async fn a_job_that_was_cancelled_while_it_waited_begins_again_only_by_a_retry() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    client.snapshot().await;
+    set_chain(&mut client, &json!([{"kind": "unpack"}])).await;
+    let second = client.create("fake://finish/a.part2.rar", true).await;
+    let first = client.create("fake://finish/a.part1.rar", false).await;
+    let job = loop {
+        let list = client.call(Method::PostList, json!({})).await.unwrap();
+        match list["jobs"].as_array().unwrap().as_slice() {
+            [job] => break job.clone(),
+            _ => client.until("postJobsChanged", |_| true).await,
+        };
+    };
+    assert_eq!((&job["state"], &job["taskId"]), (&json!("waiting"), &json!(first)));
+    client.call(Method::PostCancel, json!({"jobId": 1})).await.unwrap();
+    client
+        .call(Method::TaskResume, json!({"taskId": second}))
+        .await
+        .unwrap();
+    client
+        .until("taskChanged", |task| {
+            task["taskId"] == second.as_str() && task["status"] == 3
+        })
+        .await;
+    // Tasks are followed in the order in which they were completed.
+    let later = client.create("fake://finish/later.zip", false).await;
+    ended(&mut client, &later).await;
+    let list = client.call(Method::PostList, json!({})).await.unwrap();
+    let states: Vec<_> = list["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| &job["state"])
+        .collect();
+    assert_eq!(states, ["failed", "cancelled"]);
+    // With all that has come.
+    client.call(Method::PostRetry, json!({"jobId": 1})).await.unwrap();
+    let job = ended(&mut client, &first).await;
+    assert_eq!(job["message"], "this program cannot unpack archives", "{job}");
+}
+
+#[tokio::test]
 async fn a_task_that_was_finished_while_nobody_listened_is_followed_at_the_start() {
     let world = World::new().await;
     let mut client = world.client().await;

@@ -1,9 +1,20 @@
 //! Checksum files and templates.
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use post::{
+    Events, Outcome, Runner,
     checksum::{self, line},
+    job::{JobId, Run, Start, Step, Tool, ToolRun},
     rename::{Known, RenameTemplate, free_path, rename},
 };
 use transfer::checksum::Algorithm;
@@ -125,11 +136,70 @@ fn two_runs_that_write_a_checksum_do_not_meet() {
     assert_eq!(written, root.join("a.bin.sha256"));
 }
 
+/// No step of these tests needs it.
+struct NoTool;
+
+impl Tool for NoTool {
+    fn run<'a>(
+        &'a self,
+        _run: ToolRun<'a>,
+        _events: &'a dyn Events,
+    ) -> Pin<Box<dyn Future<Output = Result<Outcome, String>> + Send + 'a>> {
+        Box::pin(async { Err("there is none".to_owned()) })
+    }
+}
+
+/// Counts how often a run says that it is about to commit.
+#[derive(Default)]
+struct Intentions(AtomicUsize);
+
+impl Events for Intentions {
+    fn progress(&self, _thousandths: u16) {}
+
+    fn intends(&self, _paths: Vec<PathBuf>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async {})
+    }
+}
+
+/// It cannot be stopped in the middle then.
+#[tokio::test]
+async fn a_rename_says_that_it_begins_also_when_it_goes_on_after_a_crash() {
+    let rig = Rig::with("a.bin", b"1");
+    let root = rig.downloads();
+    let runner = Runner {
+        unpacker: None,
+        tool: Arc::new(NoTool),
+        salt: "salt".to_owned(),
+        max_bytes: u64::MAX,
+    };
+    let mut start = Start {
+        id: JobId(1),
+        run: Run(1),
+        step: Step::Rename {
+            template: "dir/{name}".to_owned(),
+        },
+        files: vec![root.join("a.bin")],
+        interrupted: Vec::new(),
+        intended: Vec::new(),
+    };
+    for times in 1..=2 {
+        let (events, known) = (Intentions::default(), Known::default());
+        let outcome = runner.run(&start, &root, &known, &events, std::future::pending()).await;
+        start.intended = outcome.unwrap().files;
+        assert_eq!(start.intended, [root.join("dir/a.bin")]);
+        assert_eq!(events.0.load(Ordering::Relaxed), 1, "in run {times}");
+    }
+}
+
 /// Others may write to the save directory, and put a link where a template or a file leads.
 #[tokio::test]
 async fn no_step_leaves_the_save_directory_through_a_link_in_it() {
     let rig = Rig::with("a.bin", b"1");
-    let (root, victim) = (rig.root.path().join("link to downloads"), rig.root.path().join("victim"));
+    let (root, victim) = (
+        rig.root.path().join("link to downloads"),
+        rig.root.path().join("victim"),
+    );
     symlink(rig.downloads(), &root).unwrap();
     fs::create_dir(&victim).unwrap();
     fs::write(victim.join("b.zip"), zip(&[ZipFile::new("a", "1")])).unwrap();

@@ -387,10 +387,7 @@ async fn what_took_the_name_of_a_directory_that_had_appeared_is_not_touched() {
     drop(work);
     assert_eq!(outcome.files, rig.paths(&["set (1)"]));
     sweep(&rig.downloads(), &[]).unwrap();
-    assert_eq!(
-        names(&rig.downloads()),
-        ["mine", OTHER, "set", "set (1)", "set.tar"]
-    );
+    assert_eq!(names(&rig.downloads()), ["mine", OTHER, "set", "set (1)", "set.tar"]);
     assert!(rig.downloads().join("set/thesis").exists());
 }
 
