@@ -92,7 +92,8 @@ impl Jobs {
         answer.await.map_err(|_| Error::Closed)?
     }
 
-    /// Ends a job that waits or runs. What was unpacked of an archive so far is removed.
+    /// Ends a job that waits or runs. What was unpacked of an archive so far is removed. A step that has begun to move its
+    /// files goes on to its end, and no other one begins.
     pub async fn cancel(&self, job: JobId) -> Result<(), Error> {
         self.command(Command::Cancel(job)).await.map(drop)
     }

@@ -216,7 +216,7 @@ impl Dir {
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         written.map_err(|error| {
             // The error is the one that says what is wrong.
-            let _is_left = self.remove(name);
+            let _is_left = self.remove_file(name);
             self.error("write", name, error)
         })
     }
@@ -263,7 +263,12 @@ impl Dir {
             names.try_for_each(|name| directory.remove(name))?;
             return self.remove_empty(name);
         }
-        self.unlink(name, AtFlags::empty())
+        self.remove_file(name)
+    }
+
+    /// Removes what is no directory. What is missing is no error.
+    pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), FileError> {
+        self.unlink(name.as_ref(), AtFlags::empty())
     }
 
     /// Removes a directory in which nothing is.
@@ -376,7 +381,7 @@ impl Original {
         let is_same = directory.open_regular(name).and_then(|file| self.is(&file));
         // A link, or what cannot be read, is not what was unpacked.
         if is_same.unwrap_or(false) {
-            directory.unlink(name, AtFlags::empty())?;
+            directory.remove_file(name)?;
             return Ok(true);
         }
         Ok(false)

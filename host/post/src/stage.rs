@@ -461,7 +461,8 @@ fn is_private(dir: &Dir) -> Result<bool, FileError> {
     );
     let probe = dir.create(&name, OFlags::EXCL, OF_OWNER);
     let probe = probe.and_then(|probe| Ok(fstat(probe)?));
-    dir.remove(&name)?;
+    // Others may have put a directory in its place, unless it turns out that they cannot.
+    dir.remove_file(&name)?;
     let probe = probe.map_err(|error| dir.error("make", &name, error))?;
     Ok(admits_owner_only(&dir.metadata()?, &probe))
 }

@@ -128,6 +128,43 @@ async fn jobs_are_begun_retried_cancelled_and_forgotten_by_clients() {
     assert_eq!(started, json!({"jobId": 2}), "numbers are not used again");
 }
 
+/// Waits until the job of a task waits for files.
+async fn waiting<S: AsyncRead + AsyncWrite + Unpin>(client: &mut Client<S>, task: &str) {
+    loop {
+        let list = client.call(Method::PostList, json!({})).await.unwrap();
+        let mut jobs = list["jobs"].as_array().unwrap().iter();
+        if jobs.any(|job| job["taskId"] == task && job["state"] == "waiting") {
+            return;
+        }
+        client.until("postJobsChanged", |_| true).await;
+    }
+}
+
+async fn resume_to_its_end<S: AsyncRead + AsyncWrite + Unpin>(client: &mut Client<S>, task: &str) {
+    client.call(Method::TaskResume, json!({"taskId": task})).await.unwrap();
+    let is_complete = |changed: &Value| changed["taskId"] == task && changed["status"] == 3;
+    client.until("taskChanged", is_complete).await;
+}
+
+#[tokio::test]
+async fn the_job_that_waits_takes_the_last_volume() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    client.snapshot().await;
+    set_chain(&mut client, &json!([{"kind": "unpack"}])).await;
+    let second = client.create("fake://finish/a.part2.rar", true).await;
+    let first = client.create("fake://finish/a.part1.rar", false).await;
+    waiting(&mut client, &first).await;
+    resume_to_its_end(&mut client, &second).await;
+    assert_eq!(
+        ended(&mut client, &first).await["state"],
+        "failed",
+        "without an unpacker"
+    );
+    let list = client.call(Method::PostList, json!({})).await.unwrap();
+    assert_eq!(list["jobs"].as_array().unwrap().len(), 1, "{list}");
+}
+
 #[tokio::test]
 async fn a_job_that_was_cancelled_while_it_waited_begins_again_only_by_a_retry() {
     let world = World::new().await;
@@ -136,24 +173,9 @@ async fn a_job_that_was_cancelled_while_it_waited_begins_again_only_by_a_retry()
     set_chain(&mut client, &json!([{"kind": "unpack"}])).await;
     let second = client.create("fake://finish/a.part2.rar", true).await;
     let first = client.create("fake://finish/a.part1.rar", false).await;
-    let job = loop {
-        let list = client.call(Method::PostList, json!({})).await.unwrap();
-        match list["jobs"].as_array().unwrap().as_slice() {
-            [job] => break job.clone(),
-            _ => client.until("postJobsChanged", |_| true).await,
-        };
-    };
-    assert_eq!((&job["state"], &job["taskId"]), (&json!("waiting"), &json!(first)));
+    waiting(&mut client, &first).await;
     client.call(Method::PostCancel, json!({"jobId": 1})).await.unwrap();
-    client
-        .call(Method::TaskResume, json!({"taskId": second}))
-        .await
-        .unwrap();
-    client
-        .until("taskChanged", |task| {
-            task["taskId"] == second.as_str() && task["status"] == 3
-        })
-        .await;
+    resume_to_its_end(&mut client, &second).await;
     // Tasks are followed in the order in which they were completed.
     let later = client.create("fake://finish/later.zip", false).await;
     ended(&mut client, &later).await;
