@@ -1,8 +1,8 @@
 //! The state machine of a login session. Pure: an input gives the next state and the effects to perform.
 //!
 //! ```text
-//!   begin ──► stepping ──► showing a screen ──► (poll, answer) ──► stepping ──► succeeded
-//!                 └──────────► failed                  └──► cancelled, expired
+//!   begin ──► stepping ──► showing a screen ──► (poll, answer) ──► stepping ──► storing ──► succeeded
+//!                 └──────────► failed                  └──► cancelled, expired      └──► failed
 //! ```
 
 use std::collections::BTreeSet;
@@ -48,6 +48,8 @@ enum State {
     Stepping,
     /// The plugin or the user is to act.
     Showing,
+    /// The account is being written. Only the outcome of that ends the login: what is written stays.
+    Storing(Done),
     Ended(Ended),
 }
 
@@ -75,6 +77,8 @@ pub enum Input {
     Cancel,
     /// The step of the plugin is over.
     Stepped(Result<Screen, StepFailure>),
+    /// The account is about to be written. Until this the login can be cancelled, and nothing is stored.
+    Storing,
     /// The account was stored, or not.
     Stored(Result<(), String>),
     /// Time has passed.
@@ -158,40 +162,40 @@ impl Login {
     pub fn view(&self) -> View {
         View {
             screen: self.screen.clone(),
-            ended: match &self.state {
-                State::Ended(ended) => Some(ended.clone()),
-                State::Stepping | State::Showing => None,
-            },
+            ended: self.ended().cloned(),
         }
     }
 
-    /// When it ends if nothing happens.
-    pub fn expires_at(&self) -> u64 {
-        self.deadline.min(self.idle_since + MAX_IDLE_MS)
+    /// When it ends if nothing happens; never while the account is being written, which has its own end.
+    pub fn expires_at(&self) -> Option<u64> {
+        let is_storing = matches!(self.state, State::Storing(_));
+        (!is_storing).then(|| self.deadline.min(self.idle_since + MAX_IDLE_MS))
     }
 
     /// How it ended, if it has.
     pub fn ended(&self) -> Option<&Ended> {
         match &self.state {
             State::Ended(ended) => Some(ended),
-            State::Stepping | State::Showing => None,
+            State::Stepping | State::Showing | State::Storing(_) => None,
         }
-    }
-
-    /// Whether a step of the plugin runs.
-    pub fn is_stepping(&self) -> bool {
-        self.state == State::Stepping
     }
 
     /// Applies an input that arrives `now`.
     pub fn apply(&mut self, input: Input, now: u64) -> Result<Vec<Effect>, Refusal> {
-        if matches!(self.state, State::Ended(_)) {
-            return match input {
-                Input::Answer(_) => Err(Refusal::Over),
-                Input::Poll | Input::Cancel | Input::Stepped(_) | Input::Stored(_) | Input::Tick => Ok(Vec::new()),
-            };
+        match (&self.state, &input) {
+            (State::Ended(_), Input::Answer(_)) => return Err(Refusal::Over),
+            (State::Storing(_), Input::Answer(_)) => return Err(Refusal::Busy),
+            (State::Storing(done), Input::Stored(stored)) => {
+                let ended = match stored {
+                    Ok(()) => Ended::Succeeded(done.clone()),
+                    Err(reason) => Ended::Failed(reason.clone()),
+                };
+                return Ok(self.end(ended));
+            }
+            (State::Ended(_) | State::Storing(_), _) => return Ok(Vec::new()),
+            (State::Stepping | State::Showing, _) => {}
         }
-        if now >= self.expires_at() {
+        if self.expires_at().is_some_and(|expires| now >= expires) {
             return Ok(self.end(Ended::Expired));
         }
         Ok(match input {
@@ -208,15 +212,14 @@ impl Login {
             Input::Stepped(Err(StepFailure::Refused(reason) | StepFailure::Broken(reason))) => {
                 self.end(Ended::Failed(reason))
             }
-            Input::Stored(Ok(())) => match self.screen.done.clone() {
-                Some(done) => {
-                    self.state = State::Ended(Ended::Succeeded(done));
-                    vec![Effect::Discard]
+            Input::Storing => {
+                if let Some(done) = self.screen.done.clone() {
+                    self.state = State::Storing(done);
                 }
-                None => Vec::new(),
-            },
-            Input::Stored(Err(reason)) => self.end(Ended::Failed(reason)),
-            Input::Tick => Vec::new(),
+                Vec::new()
+            }
+            // Nothing is written before it is about to be.
+            Input::Stored(_) | Input::Tick => Vec::new(),
         })
     }
 
@@ -300,7 +303,7 @@ impl Login {
             self.screen.message = message.or(self.screen.message.take());
         }
         if let Some(done) = &self.screen.done {
-            // Still stepping, until it is stored.
+            // Still stepping, until it is about to be written.
             return vec![Effect::Store(done.clone(), self.screen.expires_ms)];
         }
         self.state = State::Showing;

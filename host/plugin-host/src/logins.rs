@@ -131,7 +131,11 @@ impl Logins {
     /// Waits until a login is over, ends it if it takes too long, and forgets it some time later.
     pub(crate) async fn watch(&self, session: &Session) {
         loop {
-            let expires = session.begun + Duration::from_millis(session.machine().expires_at());
+            let Some(expires_at) = session.machine().expires_at() else {
+                session.ended.cancelled().await;
+                break;
+            };
+            let expires = session.begun + Duration::from_millis(expires_at);
             tokio::select! {
                 () = tokio::time::sleep_until(expires) => drop(session.apply(Input::Tick)),
                 () = session.ended.cancelled() => break,

@@ -62,6 +62,7 @@ fn a_code_is_polled_as_often_as_the_plugin_wants_until_it_is_done() {
         [Effect::Store(stored.clone(), None)]
     );
     assert_eq!(login.view().ended, None, "not before it is stored");
+    assert!(login.apply(Input::Storing, 4035).unwrap().is_empty());
     assert_eq!(login.apply(Input::Stored(Ok(())), 4040).unwrap(), [Effect::Discard]);
     assert_eq!(login.view().ended, Some(Ended::Succeeded(stored)));
     assert!(login.apply(Input::Poll, 9999).unwrap().is_empty());
@@ -158,6 +159,28 @@ fn it_ends_when_nobody_asks_and_when_it_takes_too_long() {
     assert!((MAX_MS..MAX_MS + MAX_IDLE_MS).contains(&now));
 }
 
+#[test]
+fn nothing_but_its_outcome_ends_the_writing_of_an_account() {
+    let stored = [
+        (Ok(()), Ended::Succeeded(done().done.unwrap())),
+        (Err("full".to_owned()), Ended::Failed("full".to_owned())),
+    ];
+    for (outcome, ended) in stored {
+        let (mut login, _) = Login::begin(LoginMode::Qr, 0);
+        login.apply(Input::Stepped(Ok(done())), 1).unwrap();
+        assert_eq!(login.expires_at(), Some(MAX_IDLE_MS));
+        assert!(login.apply(Input::Storing, 2).unwrap().is_empty());
+        assert_eq!(login.expires_at(), None);
+        assert_eq!(login.apply(Input::Answer(Vec::new()), 3), Err(Refusal::Busy));
+        for (input, now) in [(Input::Cancel, 4), (Input::Tick, MAX_MS), (Input::Poll, MAX_MS)] {
+            assert!(login.apply(input, now).unwrap().is_empty());
+            assert_eq!(login.ended(), None);
+        }
+        let told = login.apply(Input::Stored(outcome), MAX_MS + 1).unwrap();
+        assert_eq!((told, login.ended()), (vec![Effect::Discard], Some(&ended)));
+    }
+}
+
 fn inputs() -> impl Strategy<Value = Input> {
     let screens = prop_oneof![Just(qr()), Just(form()), Just(done()), Just(Screen::default())];
     prop_oneof![
@@ -168,6 +191,7 @@ fn inputs() -> impl Strategy<Value = Input> {
         screens.prop_map(|screen| Input::Stepped(Ok(screen))),
         Just(Input::Stepped(Err(StepFailure::Refused("no".to_owned())))),
         Just(Input::Stepped(Err(StepFailure::Broken("no".to_owned())))),
+        Just(Input::Storing),
         Just(Input::Stored(Ok(()))),
         Just(Input::Tick),
     ]
@@ -186,7 +210,7 @@ proptest! {
             match &input {
                 Input::Stepped(_) if stepping == 0 => continue,
                 Input::Stepped(_) => stepping -= 1,
-                Input::Stored(_) if storing == 0 => continue,
+                Input::Storing | Input::Stored(_) if storing == 0 => continue,
                 Input::Stored(_) => storing -= 1,
                 _ => {}
             }

@@ -397,7 +397,8 @@ impl Shared {
         let slot = account.slot.clone();
         // As every change of what is installed: an account is stored for a plugin that is there.
         let _turn = self.turn(&session.plugin).await;
-        // Cancelled while it waited for its turn: `keep` refuses the draft.
+        // Cancelled while it waited for its turn: `keep` refuses the draft. After this nothing cancels it.
+        let _no_effects = session.apply(Input::Storing);
         match self.accounts.keep(&session.plugin, account, &session.draft).await {
             Ok(true) => {}
             Ok(false) => return Err("the plugin was uninstalled meanwhile".to_owned()),

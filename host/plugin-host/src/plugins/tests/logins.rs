@@ -2,6 +2,7 @@ use std::sync::atomic::Ordering;
 
 use accounts::Field;
 use engine::{AccountUse, Resolution, ResolveRequest, Resolved as Answer, Resolver, ResolverId, Unresolved};
+use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 use transfer::{FailureKind, GivenBy, RequestOptions, SafeUrl};
 
@@ -400,7 +401,7 @@ async fn the_last_renewal_of_an_account_is_remembered_while_nobody_renews_and_th
 }
 
 #[tokio::test]
-async fn a_login_that_is_cancelled_while_it_is_stored_is_not_stored_and_holds_no_secrets() {
+async fn a_login_that_is_cancelled_before_it_is_written_is_not_stored_and_holds_no_secrets() {
     let world = with_shelf("").await;
     let acme = identity("acme");
     let begun = world.plugins.begin_login(&acme, request()).await.unwrap().session;
@@ -419,6 +420,44 @@ async fn a_login_that_is_cancelled_while_it_is_stored_is_not_stored_and_holds_no
     let answered = answering.join_next().await.unwrap().unwrap().unwrap();
     assert_eq!(answered.view.ended, Some(LoginEnd::Cancelled));
     assert_eq!(world.plugins.slots(&acme).await.unwrap()[0].account, None);
+}
+
+#[tokio::test]
+async fn a_login_that_is_cancelled_when_its_account_is_being_written_succeeds() {
+    let world = with_shelf("").await;
+    let acme = identity("acme");
+    let begun = world.plugins.begin_login(&acme, request()).await.unwrap().session;
+    // The table is taken: whoever writes waits.
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let (taken, is_taken) = tokio::sync::oneshot::channel();
+    let store = world.store.clone();
+    let mut others = JoinSet::new();
+    others.spawn(async move {
+        let occupy = move |_: &store::sql::Transaction<'_>| {
+            taken.send(()).unwrap();
+            // It ends when the test lets it.
+            let _let_go = held.recv();
+            Ok(())
+        };
+        store.write(occupy).await.unwrap();
+    });
+    is_taken.await.unwrap();
+    let (plugins, plugin, session) = (world.plugins.clone(), acme.clone(), begun.clone());
+    let mut answering = JoinSet::new();
+    answering.spawn(async move { plugins.answer_login(&plugin, &session, answers("ann")).await });
+    let session = world.plugins.0.logins.get(&acme, &begun).unwrap();
+    let is_free = || world.plugins.0.turn(&acme).now_or_never().is_some();
+    while session.view().screen.done.is_none() || is_free() {
+        tokio::task::yield_now().await;
+    }
+    world.plugins.cancel_login(&acme, &begun).await.unwrap();
+    drop(hold);
+    let answered = answering.join_next().await.unwrap().unwrap().unwrap();
+    assert!(
+        matches!(answered.view.ended, Some(LoginEnd::Succeeded(_))),
+        "{answered:?}"
+    );
+    assert!(world.plugins.slots(&acme).await.unwrap()[0].account.is_some());
 }
 
 #[tokio::test]
