@@ -180,6 +180,12 @@ impl Draft {
         };
     }
 
+    /// Whether nothing was captured and no cookie was set.
+    pub fn is_empty(&self) -> bool {
+        let content = self.content();
+        content.secrets.is_empty() && content.cookies.is_none()
+    }
+
     /// The names of what outlives the login.
     pub fn kept_names(&self) -> Vec<String> {
         let content = self.content();

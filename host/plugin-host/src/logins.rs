@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use accounts::{Draft, Effect, Input, Login, Refusal, View};
+use accounts::{Account, Draft, Effect, Input, Login, Refusal, View};
 use market::Identity;
 use plugin_package::manifest::{LoginMode, LoginSlot};
 use tokio::{
@@ -16,6 +16,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    error::CallError,
     policy::grant::CallTarget,
     runtime::{Guest, LoginSession},
 };
@@ -32,9 +33,9 @@ const KEPT: Duration = Duration::from_mins(5);
 /// The most ended logins that are kept.
 const MAX_ENDED: usize = 32;
 
-/// The most accounts whose last renewal is remembered: more than plugins have slots. Without it a call that has failed before
-/// a renewal renews once more.
-const MAX_RENEWALS: usize = 256;
+/// The most accounts whose last calls are remembered: more than plugins have slots. Without them a call that has failed
+/// before a renewal renews once more.
+const MAX_ASKED: usize = 256;
 
 /// How many accounts a slow subscriber may be behind; after that it is told that it missed some.
 const MAX_TOLD: usize = 64;
@@ -50,12 +51,43 @@ pub struct LoggedIn {
 pub(crate) struct Logins {
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
     told: broadcast::Sender<LoggedIn>,
-    renewals: Mutex<BTreeMap<(Identity, String), Renewals>>,
+    asked: Mutex<BTreeMap<(Identity, String), Asked>>,
 }
 
-/// When an account was renewed last. The lock serialises its renewals: a site that gives out a new refresh token each time
-/// takes a second use of the old one for theft.
-pub(crate) type Renewals = Arc<AsyncMutex<Option<Instant>>>;
+/// What the site of an account was asked last about its session. The lock serialises that: a site that gives out a new
+/// refresh token each time takes a second use of the old one for theft.
+pub(crate) type Asked = Arc<AsyncMutex<LastAsked>>;
+
+/// What whoever waited for it takes instead of asking once more.
+#[derive(Debug, Default)]
+pub(crate) struct LastAsked {
+    pub(crate) renewal: Option<Renewal>,
+    pub(crate) check: Option<Check>,
+}
+
+/// A renewal that has ended.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    pub(crate) ended: Instant,
+    /// The account as it was before.
+    pub(crate) account: Account,
+    /// Whether calls are worth repeating, or why the site could not be asked.
+    pub(crate) outcome: Result<bool, CallError>,
+}
+
+/// A check that has ended.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) ended: Instant,
+    pub(crate) is_accepted: bool,
+}
+
+impl LastAsked {
+    fn ended(&self) -> Option<Instant> {
+        let check = self.check.as_ref().map(|check| check.ended);
+        check.max(self.renewal.as_ref().map(|renewal| renewal.ended))
+    }
+}
 
 /// One login.
 pub(crate) struct Session {
@@ -84,7 +116,7 @@ impl Default for Logins {
         Self {
             sessions: Mutex::default(),
             told: broadcast::Sender::new(MAX_TOLD),
-            renewals: Mutex::default(),
+            asked: Mutex::default(),
         }
     }
 }
@@ -146,18 +178,18 @@ impl Logins {
         self.sessions().remove(&session.id);
     }
 
-    /// The renewals of an account.
-    pub(crate) fn renewals(&self, plugin: &Identity, slot: &str) -> Renewals {
-        let mut renewals = self.renewals.lock().unwrap_or_else(PoisonError::into_inner);
+    /// What the site of an account was asked.
+    pub(crate) fn asked(&self, plugin: &Identity, slot: &str) -> Asked {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (plugin.clone(), slot.to_owned());
-        if renewals.len() >= MAX_RENEWALS && !renewals.contains_key(&key) {
-            // What is in use has another owner. Of the others the one goes that was renewed longest ago, or never.
-            let idle = renewals.iter().filter(|(_, known)| Arc::strong_count(known) == 1);
-            let oldest = idle.min_by_key(|(_, known)| known.try_lock().map_or(None, |renewed| *renewed));
+        if asked.len() >= MAX_ASKED && !asked.contains_key(&key) {
+            // What is in use has another owner. Of the others the one goes that was asked longest ago, or never.
+            let idle = asked.iter().filter(|(_, known)| Arc::strong_count(known) == 1);
+            let oldest = idle.min_by_key(|(_, known)| known.try_lock().map_or(None, |last| last.ended()));
             let oldest = oldest.map(|(key, _)| key.clone());
-            oldest.map(|key| renewals.remove(&key));
+            oldest.map(|key| asked.remove(&key));
         }
-        Arc::clone(renewals.entry(key).or_default())
+        Arc::clone(asked.entry(key).or_default())
     }
 
     /// Subscribes to logins that succeed.

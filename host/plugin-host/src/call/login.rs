@@ -1,6 +1,6 @@
 //! Logins: an account of a plugin comes to be, is renewed, and ends.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, future::Future, sync::Arc};
 
 use accounts::{Account, Draft, Effect, Input, Refusal, Screen, SecretError, Step, StepFailure, View};
 use engine::Proxies;
@@ -17,7 +17,7 @@ use crate::{
     error::{CallError, CallFailure},
     install::{Plugins, Shared},
     lifecycle::registry::Loaded,
-    logins::{Beginning, LoggedIn, Session, TooMany},
+    logins::{Beginning, Check, LoggedIn, Renewal, Session, TooMany},
     policy::{
         fault::{GuestError, PluginFault},
         grant::CallTarget,
@@ -275,13 +275,7 @@ impl Shared {
     fn login_of(&self, plugin: &Identity) -> Result<Callable, LoginError> {
         let loaded = self.registry.get(plugin);
         let loaded = loaded.ok_or_else(|| LoginError::NotInstalled(plugin.clone()))?;
-        let (running, manifest) = loaded.callable().map_err(|reason| CallError {
-            plugin: plugin.clone(),
-            version: None,
-            call: None,
-            reason,
-            grantable: Vec::new(),
-        })?;
+        let (running, manifest) = loaded.callable().map_err(|reason| failure(plugin, reason))?;
         let (code, manifest) = (Arc::clone(&running.guest), Arc::clone(manifest));
         Ok((loaded, code, manifest))
     }
@@ -483,16 +477,17 @@ impl Shared {
     ) -> Result<bool, CallError> {
         let (shared, of, slot, proxies) = (Arc::clone(self), plugin.clone(), slot.to_owned(), given.proxies.clone());
         let renewal = async move { shared.renew_now(&of, &slot, proxies, since).await };
-        if let Ok(renewed) = self.tasks.spawn(renewal).await {
-            return renewed;
-        }
-        Err(CallError {
-            plugin: plugin.clone(),
-            version: None,
-            call: None,
-            reason: CallFailure::Closed,
-            grantable: Vec::new(),
-        })
+        self.to_its_end(plugin, renewal).await
+    }
+
+    /// Waits for `work`, which goes on when nobody waits for it any more.
+    async fn to_its_end<T: Send + 'static>(
+        &self,
+        plugin: &Identity,
+        work: impl Future<Output = Result<T, CallError>> + Send + 'static,
+    ) -> Result<T, CallError> {
+        let done = self.tasks.spawn(work).await;
+        done.unwrap_or_else(|_| Err(failure(plugin, CallFailure::Closed)))
     }
 
     async fn renew_now(
@@ -502,17 +497,33 @@ impl Shared {
         proxies: Proxies,
         since: Instant,
     ) -> Result<bool, CallError> {
-        let renewals = self.logins.renewals(plugin, slot);
-        let mut renewed = renewals.lock().await;
-        if renewed.is_some_and(|at| at >= since) {
-            return Ok(true);
+        let asked = self.logins.asked(plugin, slot);
+        let mut last = asked.lock().await;
+        if let Some(renewal) = last.renewal.as_ref().filter(|renewal| renewal.ended >= since) {
+            let is_renewed = renewal.outcome == Ok(true) || self.was_logged_in_anew(plugin, &renewal.account).await;
+            return if is_renewed { Ok(true) } else { renewal.outcome.clone() };
         }
-        let (Ok((loaded, code, manifest)), Ok(Some(account))) =
-            (self.login_of(plugin), self.accounts.find(plugin, slot).await)
-        else {
+        let (Ok(callable), Ok(Some(account))) = (self.login_of(plugin), self.accounts.find(plugin, slot).await) else {
             return Ok(false);
         };
-        let target = target(site_of(&account), proxies);
+        let outcome = self.renew_account(plugin, callable, &account, proxies).await;
+        last.renewal = Some(Renewal {
+            ended: Instant::now(),
+            account,
+            outcome: outcome.clone(),
+        });
+        outcome
+    }
+
+    async fn renew_account(
+        &self,
+        plugin: &Identity,
+        (loaded, code, manifest): Callable,
+        account: &Account,
+        proxies: Proxies,
+    ) -> Result<bool, CallError> {
+        let slot = &*account.slot;
+        let target = target(site_of(account), proxies);
         let draft = Draft::renewal(slot);
         let call = self.account_call(plugin, &loaded, &manifest, (&target, &draft));
         let id = call.id;
@@ -528,10 +539,9 @@ impl Shared {
                 };
                 let kept = self.accounts.keep(plugin, renewal, &draft).await;
                 code.forget_account(slot);
-                *renewed = Some(Instant::now());
                 return Ok(match kept {
                     Ok(true) => true,
-                    Ok(false) => self.was_logged_in_anew(plugin, &account).await,
+                    Ok(false) => self.was_logged_in_anew(plugin, account).await,
                     Err(error) => {
                         tracing::warn!(%plugin, slot, %error, "the renewed session of an account could not be stored");
                         false
@@ -547,17 +557,15 @@ impl Shared {
         );
         if !is_over {
             return Err(CallError {
-                plugin: plugin.clone(),
                 version: Some(manifest.version.to_string()),
                 call: Some(id),
-                reason: fault.into(),
-                grantable: Vec::new(),
+                ..failure(plugin, fault.into())
             });
         }
-        if self.was_logged_in_anew(plugin, &account).await {
+        if self.was_logged_in_anew(plugin, account).await {
             return Ok(true);
         }
-        if let Err(error) = self.accounts.expire(plugin, &account).await {
+        if let Err(error) = self.accounts.expire(plugin, account).await {
             tracing::warn!(%plugin, slot, %error, "it is not noted that a site ended the session of an account");
         }
         if !account.is_expired {
@@ -603,36 +611,70 @@ impl Shared {
         given: &CallTarget,
     ) -> Result<(), CallError> {
         let since = Instant::now();
+        let (shared, of, at, proxies) = (Arc::clone(self), plugin.clone(), slot.to_owned(), given.proxies.clone());
+        let check = async move { shared.check_now(&of, &at, proxies, since).await };
+        if self.to_its_end(plugin, check).await? || self.renew(plugin, slot, given, since).await? {
+            return Ok(());
+        }
+        Err(login_required(plugin, slot))
+    }
+
+    /// Asks the site whether it accepts the session of an account, once for all who wait for that, and keeps what the site
+    /// gives out meanwhile, which may be instead of what the account had.
+    async fn check_now(
+        &self,
+        plugin: &Identity,
+        slot: &str,
+        proxies: Proxies,
+        since: Instant,
+    ) -> Result<bool, CallError> {
+        let asked = self.logins.asked(plugin, slot);
+        let mut last = asked.lock().await;
+        if let Some(check) = last.check.as_ref().filter(|check| check.ended >= since) {
+            return Ok(check.is_accepted);
+        }
         let (Ok((loaded, code, manifest)), Ok(Some(account))) =
             (self.login_of(plugin), self.accounts.find(plugin, slot).await)
         else {
             return Err(login_required(plugin, slot));
         };
-        let target = target(site_of(&account), given.proxies.clone());
+        let target = target(site_of(&account), proxies);
         let draft = Draft::renewal(slot);
         let call = self.account_call(plugin, &loaded, &manifest, (&target, &draft));
         let check = self.account_step(plugin, "login.check", call, |call| {
             code.check_account(call, slot.to_owned())
         });
-        let is_accepted = match check.await {
+        let checked = check.await;
+        if checked.is_ok() && !draft.is_empty() {
+            if let Err(error) = self.accounts.keep(plugin, account, &draft).await {
+                tracing::warn!(%plugin, slot, %error, "what a site gave out in a check of an account could not be stored");
+            }
+            code.forget_account(slot);
+        }
+        let is_accepted = match checked {
             Ok(is_accepted) => is_accepted,
             Err(PluginFault::Answer(GuestError::LoginRequired(_))) => false,
             // What cannot be checked now may be right.
             Err(_) => true,
         };
-        if is_accepted || self.renew(plugin, slot, given, since).await? {
-            return Ok(());
-        }
-        Err(login_required(plugin, slot))
+        let ended = Instant::now();
+        last.check = Some(Check { ended, is_accepted });
+        Ok(is_accepted)
     }
 }
 
 pub(super) fn login_required(plugin: &Identity, slot: &str) -> CallError {
+    let fault = PluginFault::from(GuestError::LoginRequired(Some(slot.to_owned())));
+    failure(plugin, fault.into())
+}
+
+/// A failure without a call.
+fn failure(plugin: &Identity, reason: CallFailure) -> CallError {
     CallError {
         plugin: plugin.clone(),
         version: None,
         call: None,
-        reason: PluginFault::from(GuestError::LoginRequired(Some(slot.to_owned()))).into(),
+        reason,
         grantable: Vec::new(),
     }
 }

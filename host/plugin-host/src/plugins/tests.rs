@@ -41,7 +41,7 @@ mod post;
 /// unpack`, is in its manifest, and `post unpack x`, `post mux`, `post wait` is what it does with them. `exports login` has
 /// a slot `main`: `field x` and `secret-field x` are its form, `account main` makes links those of its account, `session
 /// main` wants a renewed session, `renews` renews it, as soon as the test lets it if the `renewal waits`, and at its site it
-/// has `ended`.
+/// has `ended`; a check `rotates` it, as soon as the test lets it if the `check waits`.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Whether loading slow scripts blocks.
@@ -270,9 +270,19 @@ impl Guest for Script {
         })
     }
 
-    fn check_account(&self, _call: Call, _slot: String) -> BoxFuture<'_, Called<bool>> {
-        let is_accepted = !self.lines.iter().any(|line| line == "ended");
-        Box::pin(async move { called(Ok(is_accepted)) })
+    fn check_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<bool>> {
+        let says = |word: &str| self.lines.iter().any(|line| line == word);
+        let (is_accepted, rotates, waits) = (!says("ended"), says("rotates"), says("check waits"));
+        Box::pin(async move {
+            if waits {
+                self.begun.notify_one();
+                self.go_on.notified().await;
+            }
+            if rotates {
+                logins::capture(&call, &slot, "rotated-session").await;
+            }
+            called(Ok(is_accepted))
+        })
     }
 
     fn renew_account(&self, call: Call, slot: String) -> BoxFuture<'_, Called<Screen>> {

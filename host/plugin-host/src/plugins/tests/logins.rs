@@ -331,6 +331,65 @@ async fn a_renewal_goes_on_when_the_call_that_wanted_it_is_given_up() {
     assert_eq!(world.runtime.renewals.load(Ordering::Relaxed), 1);
 }
 
+/// Three links, which all wait for the same thing before the script may go on with it: how often it was begun, and the
+/// outcomes.
+async fn three_at_once(world: &World, attempts: u32) -> (usize, Vec<Result<Answer, Unresolved>>) {
+    let mut calls = JoinSet::new();
+    for _ in 0..3 {
+        calls.spawn(link_of(world.plugins.clone(), attempts, Vec::new()));
+    }
+    world.runtime.begun.notified().await;
+    let asked = world.plugins.0.logins.asked(&identity("acme"), "main");
+    // One owner is the table, and one is this test.
+    while Arc::strong_count(&asked) < 2 + 3 {
+        tokio::task::yield_now().await;
+    }
+    let (mut begun, mut outcomes) = (1, Vec::new());
+    world.runtime.go_on.notify_one();
+    loop {
+        tokio::select! {
+            outcome = calls.join_next() => match outcome {
+                Some(outcome) => outcomes.push(outcome.unwrap()),
+                None => return (begun, outcomes),
+            },
+            () = world.runtime.begun.notified() => {
+                begun += 1;
+                world.runtime.go_on.notify_one();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_is_not_repeated_by_those_who_waited_for_it() {
+    let world = with_shelf("session main\nrenewal waits").await;
+    log_in(&world).await;
+    let (begun, outcomes) = three_at_once(&world, 0).await;
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| outcome.as_ref().unwrap_err().login.is_some())
+    );
+    assert_eq!(begun, 1);
+    // A call that begins later asks again: the site may have changed its mind.
+    world.runtime.go_on.notify_one();
+    assert!(link(&world, 0, Vec::new()).await.is_err());
+    assert_eq!(world.runtime.renewals.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn what_a_site_gives_out_in_a_check_of_the_session_is_kept_and_it_is_checked_once() {
+    let world = with_shelf("rotates\ncheck waits").await;
+    log_in(&world).await;
+    let (begun, outcomes) = three_at_once(&world, 1).await;
+    assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    assert_eq!(begun, 1);
+    let secrets = world.plugins.0.secrets_of(&identity("acme")).unwrap();
+    let account = secrets.of_account("main").await.unwrap().unwrap();
+    let session = account.find("session").await.unwrap().unwrap();
+    assert_eq!(session.value().expose(), "rotated-session");
+}
+
 #[tokio::test]
 async fn an_account_that_is_logged_out_during_its_renewal_does_not_come_back() {
     let world = with_shelf("session main\nrenews\nrenewal waits").await;
@@ -385,19 +444,25 @@ async fn who_logs_in_during_a_renewal_keeps_that_account_and_calls_are_repeated_
 }
 
 #[tokio::test]
-async fn the_last_renewal_of_an_account_is_remembered_while_nobody_renews_and_there_are_only_so_many() {
+async fn what_a_site_was_asked_last_is_remembered_and_there_is_only_so_much_of_it() {
     let (logins, acme) = (Logins::default(), identity("acme"));
-    let at = Instant::now();
-    let held = logins.renewals(&acme, "held");
-    *held.lock().await = Some(at);
-    *logins.renewals(&acme, "idle").lock().await = Some(at);
-    let first = Arc::downgrade(&logins.renewals(&acme, "0"));
+    let check = || {
+        let ended = Instant::now();
+        Some(crate::logins::Check {
+            ended,
+            is_accepted: true,
+        })
+    };
+    let held = logins.asked(&acme, "held");
+    held.lock().await.check = check();
+    logins.asked(&acme, "idle").lock().await.check = check();
+    let first = Arc::downgrade(&logins.asked(&acme, "0"));
     for number in 1..1000 {
-        logins.renewals(&acme, &number.to_string());
+        logins.asked(&acme, &number.to_string());
     }
     assert!(first.upgrade().is_none(), "it made room");
-    assert_eq!(*logins.renewals(&acme, "idle").lock().await, Some(at));
-    assert!(Arc::ptr_eq(&held, &logins.renewals(&acme, "held")));
+    assert!(logins.asked(&acme, "idle").lock().await.check.is_some());
+    assert!(Arc::ptr_eq(&held, &logins.asked(&acme, "held")));
 }
 
 #[tokio::test]
