@@ -71,25 +71,45 @@ pub struct Account {
     /// The site, if the plugin is for several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
+    /// How often its session was renewed since the login.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub renewals: u32,
 }
 
-/// Tells the login that made an account from a later one to the same slot, also by the same person.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Tells the session of an account from that of a later login to the same slot, also by the same person, and from a renewed
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoginId {
     id: String,
     since_ms: i64,
+    renewals: u32,
 }
 
 impl Account {
     /// Whether both are of one login, which may have been renewed between them.
     pub fn is_of_same_login(&self, other: &Self) -> bool {
-        self.login_id() == other.login_id()
+        self.id == other.id && self.since_ms == other.since_ms
+    }
+
+    /// The same account after a renewal.
+    #[must_use]
+    pub(crate) fn renewed(self) -> Self {
+        Self {
+            renewals: self.renewals.wrapping_add(1),
+            ..self
+        }
     }
 
     pub(crate) fn login_id(&self) -> LoginId {
         LoginId {
             id: self.id.clone(),
             since_ms: self.since_ms,
+            renewals: self.renewals,
         }
     }
 }
@@ -115,7 +135,7 @@ pub(crate) fn read_all(connection: &Connection, plugin: &str, account: &str) -> 
 }
 
 /// Saves a sealed value; `false` if the account has as many as it may. A call that began with `login` may outlive it; then
-/// nothing is written, because the account is another one.
+/// nothing is written, because the account is another one or has another session.
 pub(crate) fn save(
     transaction: &Transaction<'_>,
     plugin: &str,
@@ -156,7 +176,7 @@ pub(crate) fn put(
     transaction.prepare_cached(insert)?.execute(row).map(drop)
 }
 
-/// Whether the account in a slot is still that of `login`; always for the plugin's own secrets, which have no login.
+/// Whether the account in a slot still has the session of `login`; always for the plugin's own secrets, which have no login.
 pub(crate) fn is_current(
     connection: &Connection,
     plugin: &str,

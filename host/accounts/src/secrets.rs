@@ -45,7 +45,7 @@ pub struct Secrets {
     bindings: Arc<BTreeMap<String, Vec<HostPattern>>>,
     /// The slot of the account, empty for the plugin's own secrets.
     account: Arc<str>,
-    /// The login that made the account. Nothing is written to the account of a later one.
+    /// The session of the account when this was made. Nothing is written to the account of a later login or renewal.
     login: Option<LoginId>,
     held: Arc<Mutex<Held>>,
     /// What the login of this call has captured.
@@ -108,8 +108,9 @@ impl Accounts {
     }
 
     /// Stores an account with everything that its login captured, instead of the account that was in its slot; what a
-    /// renewal captured, beside what the account has, if that is still the account of the same login. Returns whether it is
-    /// stored: a plugin may have been uninstalled meanwhile, and an account logged out or logged in to anew.
+    /// renewal captured, beside what the account has, if `account` is what it was before, apart from what the renewal
+    /// changes. Returns whether it is stored: a plugin may have been uninstalled meanwhile, and an account logged out, logged
+    /// in to anew or renewed.
     pub async fn keep(&self, plugin: &Identity, account: Account, draft: &Draft) -> Result<bool, SecretError> {
         let is_replaced = !draft.is_renewal();
         let (secrets, cookies) = draft.kept()?;
@@ -120,11 +121,12 @@ impl Accounts {
         if let Some(cookies) = cookies {
             plain.push(((account.slot.clone(), Kind::Cookies, String::new()), cookies));
         }
+        let read = account.login_id();
+        let account = if is_replaced { account } else { account.renewed() };
         let (plugin, vault) = (plugin.to_string(), Arc::clone(&self.vault));
         // A transaction is only rolled back by an error of the database: everything is checked before anything is written.
         let write = move |transaction: &sql::Transaction<'_>| {
-            let renewed = account.login_id();
-            let renewed = (!is_replaced).then_some(&renewed);
+            let renewed = (!is_replaced).then_some(&read);
             let is_there = rows::is_installed(transaction, &plugin)?
                 && rows::is_current(transaction, &plugin, &account.slot, renewed)?;
             if !is_there {
@@ -173,7 +175,8 @@ impl Accounts {
     pub async fn log_out(&self, plugin: &Identity, account: &Account) -> Result<bool, SecretError> {
         let (plugin, account) = (plugin.to_string(), account.clone());
         let write = move |transaction: &sql::Transaction<'_>| {
-            let is_same = rows::is_current(transaction, &plugin, &account.slot, Some(&account.login_id()))?;
+            let found = rows::account(transaction, &plugin, &account.slot)?;
+            let is_same = found.is_some_and(|found| found.is_of_same_login(&account));
             Ok(is_same && rows::delete_account(transaction, &plugin, &account.slot)?)
         };
         Ok(self.store.write(write).await?)

@@ -169,6 +169,7 @@ fn account(slot: &str, id: &str) -> Account {
         is_expired: false,
         expires_ms: None,
         site: None,
+        renewals: 0,
     }
 }
 
@@ -347,6 +348,39 @@ async fn what_began_with_an_earlier_login_changes_nothing_of_a_later_one() {
 }
 
 #[tokio::test]
+async fn what_began_with_a_session_changes_nothing_of_the_renewed_one() {
+    let (secrets, from) = (secrets().await, url("https://login.acme.com/"));
+    let (accounts, plugin) = (secrets.keeper.clone(), secrets.plugin.clone());
+    let draft = login_of(&secrets, "token-1").await;
+    assert!(accounts.keep(&plugin, account("main", "ann"), &draft).await.unwrap());
+    let before = accounts.find(&plugin, "main").await.unwrap().unwrap();
+    let call = secrets.of_account("main").await.unwrap().unwrap();
+
+    let renewal = Draft::renewal("main");
+    let renewing = secrets.clone().with_draft(renewal.clone());
+    let renewing = renewing.of_account("main").await.unwrap().unwrap();
+    renewing
+        .capture("access", &Secret::new("token-2"), &from)
+        .await
+        .unwrap();
+    renewing.keep_cookies(b"token-2").await.unwrap();
+    assert!(accounts.keep(&plugin, before.clone(), &renewal).await.unwrap());
+
+    call.keep_cookies(b"deleted").await.unwrap();
+    call.capture("access", &Secret::new("token-1b"), &from).await.unwrap();
+    call.forget("access").await.unwrap();
+    assert!(!accounts.keep(&plugin, before.clone(), &renewal).await.unwrap());
+    assert_eq!(access(&secrets).await, "token-2 token-2");
+
+    // It is the same login nevertheless, and a call that begins now writes.
+    let call = secrets.of_account("main").await.unwrap().unwrap();
+    call.keep_cookies(b"token-3").await.unwrap();
+    assert_eq!(access(&secrets).await, "token-2 token-3");
+    let after = accounts.find(&plugin, "main").await.unwrap().unwrap();
+    assert!(after.is_of_same_login(&before) && accounts.log_out(&plugin, &before).await.unwrap());
+}
+
+#[tokio::test]
 async fn a_login_that_cannot_be_stored_leaves_the_account_before_it() {
     let secrets = secrets().await;
     let (accounts, plugin) = (secrets.keeper.clone(), secrets.plugin.clone());
@@ -481,6 +515,10 @@ async fn rows_of_all_versions_are_read() {
             "other",
             r#"{"id":"8","name":"Ben","since_ms":6,"is_expired":true,"expires_ms":7,"site":"https://acme.com/"}"#,
         ),
+        (
+            "third",
+            r#"{"id":"9","name":"Cay","since_ms":7,"is_expired":false,"renewals":3}"#,
+        ),
     ];
     let vault = Arc::clone(&secrets.keeper.vault);
     let insert = move |transaction: &sql::Transaction<'_>| {
@@ -516,5 +554,11 @@ async fn rows_of_all_versions_are_read() {
         site: Some("https://acme.com/".to_owned()),
         ..account("other", "8")
     };
-    assert_eq!(secrets.keeper.list(&secrets.plugin).await.unwrap(), [ann, ben]);
+    let cay = Account {
+        name: "Cay".to_owned(),
+        since_ms: 7,
+        renewals: 3,
+        ..account("third", "9")
+    };
+    assert_eq!(secrets.keeper.list(&secrets.plugin).await.unwrap(), [ann, ben, cay]);
 }

@@ -323,6 +323,7 @@ impl Shared {
                         is_expired: false,
                         expires_ms,
                         site: has_host(&session.target.url).then(|| session.target.url.to_string()),
+                        renewals: 0,
                     };
                     Some(Input::Stored(self.store_account(session, account).await))
                 }
@@ -486,8 +487,10 @@ impl Shared {
         plugin: &Identity,
         work: impl Future<Output = Result<T, CallError>> + Send + 'static,
     ) -> Result<T, CallError> {
-        let done = self.tasks.spawn(work).await;
-        done.unwrap_or_else(|_| Err(failure(plugin, CallFailure::Closed)))
+        match self.tasks.spawn(work).await {
+            Ok(done) => done,
+            Err(_shut_down) => Err(failure(plugin, CallFailure::Closed)),
+        }
     }
 
     async fn renew_now(
