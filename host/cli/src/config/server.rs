@@ -9,8 +9,9 @@ use agent::{Edition, fresh_switches};
 use command::{Exit, UsageError, environment::Environment};
 use protocol::{
     ConfigPatch, ConfigSnapshot, ErrorCode, Method,
-    agent::{GatewayPatch, GatewayStatusDto, PreferencesPatch, PreferencesPatched},
+    agent::{GatewayPatch, GatewayStatusDto, Preferences, PreferencesPatch, PreferencesPatched},
 };
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use self::switch::Switch;
@@ -64,6 +65,18 @@ struct Change {
     daemon: ConfigPatch,
     switches: GatewayPatch,
     preferences: BTreeMap<String, serde_json::Value>,
+}
+
+/// What answers calls: a service.
+trait Calls {
+    /// Calls a method.
+    async fn call<R: DeserializeOwned>(&mut self, method: Method, params: &impl Serialize) -> Result<R, RemoteError>;
+}
+
+impl Calls for Client {
+    async fn call<R: DeserializeOwned>(&mut self, method: Method, params: &impl Serialize) -> Result<R, RemoteError> {
+        self.call(method, params).await
+    }
 }
 
 pub(super) async fn run(
@@ -157,23 +170,7 @@ async fn apply(
     change: Change,
     keys: impl Iterator<Item = &String> + Clone,
 ) -> anyhow::Result<Exit> {
-    // All or none: the agent's half is taken back if the daemon refuses its own. The other way round would not do, because
-    // what the daemon had cannot be set again: its secrets are masked where they are read.
-    let mut undo = Change::default();
-    let status = client.ask(Method::GatewayGet).await?;
-    let preferences = client.ask(Method::PreferencesGet).await?;
-    let before: BTreeMap<_, _> = switch::values(&status, &preferences).collect();
-    for key in keys.clone() {
-        if let Some(value) = before.get(key) {
-            undo.set(key, value)?;
-        }
-    }
-    let is_for_daemon = change.is_for_daemon();
-    let needs_restart = patch_agent(client, change.switches, change.preferences).await?;
-    if is_for_daemon && let Err(refused) = patch(client, change.daemon).await {
-        patch_agent(client, undo.switches, undo.preferences).await?;
-        return Err(refused.into());
-    }
+    let needs_restart = make(client, change, keys.clone()).await?;
     if needs_restart {
         command::note("port and network change when the service is started again");
     }
@@ -185,38 +182,175 @@ async fn apply(
     service.print(&record, || assignments(&values))
 }
 
-/// Changes settings of the agent; whether some of them take effect when it is started again.
-async fn patch_agent(
-    client: &mut Client,
-    switches: GatewayPatch,
-    preferences: BTreeMap<String, serde_json::Value>,
+/// Makes a change, all of it or none; whether some of it takes effect when the service is started again.
+async fn make(
+    client: &mut impl Calls,
+    change: Change,
+    keys: impl Iterator<Item = &String>,
 ) -> Result<bool, RemoteError> {
-    let mut needs_restart = false;
-    if switches != GatewayPatch::default() {
-        let status: GatewayStatusDto = client.call(Method::GatewayPatch, &switches).await?;
-        needs_restart = status.restart_required;
+    // The agent's part is taken back if the daemon refuses its own. The other way round would not do, because what the
+    // daemon had cannot be set again: its secrets are masked where they are read.
+    let status: GatewayStatusDto = client.call(Method::GatewayGet, &json!({})).await?;
+    let preferences: Preferences = client.call(Method::PreferencesGet, &json!({})).await?;
+    let undo = undo(keys, &status, &preferences);
+    let is_for_daemon = change.is_for_daemon();
+    let needs_restart = patch_gateway(client, change.switches).await?;
+    let made = async {
+        patch_preferences(client, change.preferences).await?;
+        if is_for_daemon {
+            patch(client, change.daemon).await?;
+        }
+        Ok(needs_restart)
+    };
+    let made = made.await;
+    if made.is_err() {
+        let gateway = patch_gateway(client, undo.switches).await.map(drop);
+        let preferences = patch_preferences(client, undo.preferences).await;
+        for error in [gateway, preferences].into_iter().filter_map(Result::err) {
+            command::note(&format!("some settings stay changed: {error}"));
+        }
     }
-    if !preferences.is_empty() {
-        let patch = PreferencesPatch {
-            values: preferences,
-            sync: true,
-        };
-        let _: PreferencesPatched = client.call(Method::PreferencesPatch, &patch).await?;
+    made
+}
+
+/// What gives the agent's settings of these names the values back that they have, as they are stored.
+fn undo<'k>(keys: impl Iterator<Item = &'k String>, status: &GatewayStatusDto, preferences: &Preferences) -> Change {
+    let mut undo = Change::default();
+    for key in keys {
+        match Switch::named(key) {
+            Some(Switch::Gateway(switch)) => {
+                let _is_its_own = (switch.set)(&mut undo.switches, &(switch.get)(status));
+            }
+            Some(Switch::Preference(name)) => {
+                // What is null is removed.
+                let value = preferences.values.get(name).cloned().unwrap_or_default();
+                undo.preferences.insert(name.to_owned(), value);
+            }
+            None => {}
+        }
     }
-    Ok(needs_restart)
+    undo
+}
+
+/// Changes switches of the agent; whether some of them take effect when it is started again.
+async fn patch_gateway(client: &mut impl Calls, switches: GatewayPatch) -> Result<bool, RemoteError> {
+    if switches == GatewayPatch::default() {
+        return Ok(false);
+    }
+    let status: GatewayStatusDto = client.call(Method::GatewayPatch, &switches).await?;
+    Ok(status.restart_required)
+}
+
+async fn patch_preferences(
+    client: &mut impl Calls,
+    values: BTreeMap<String, serde_json::Value>,
+) -> Result<(), RemoteError> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    let patch = PreferencesPatch { values, sync: true };
+    client
+        .call(Method::PreferencesPatch, &patch)
+        .await
+        .map(|_: PreferencesPatched| ())
 }
 
 /// Changes settings of the daemon. After a conflict with another client, retries once with the current revision.
-async fn patch(client: &mut Client, mut patch: ConfigPatch) -> Result<(), RemoteError> {
+async fn patch(client: &mut impl Calls, mut patch: ConfigPatch) -> Result<(), RemoteError> {
     let mut was_tried = false;
     loop {
-        let now: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
+        let now: ConfigSnapshot = client.call(Method::ConfigGet, &json!({})).await?;
         patch.expected_revision = now.revision;
-        match client.call::<ConfigSnapshot>(Method::ConfigPatch, &patch).await {
+        let patched: Result<ConfigSnapshot, _> = client.call(Method::ConfigPatch, &patch).await;
+        match patched {
             Err(RemoteError::Call(error)) if !was_tried && error.application_code() == Some(ErrorCode::Conflict) => {
                 was_tried = true;
             }
             outcome => return outcome.map(drop),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::RpcError;
+
+    use super::*;
+
+    /// A service that refuses one method, and what it was told to change.
+    struct Scripted {
+        refused: Method,
+        preferences: serde_json::Value,
+        told: Vec<(Method, serde_json::Value)>,
+    }
+
+    impl Calls for Scripted {
+        async fn call<R: DeserializeOwned>(
+            &mut self,
+            method: Method,
+            params: &impl Serialize,
+        ) -> Result<R, RemoteError> {
+            let answer = match method {
+                Method::GatewayGet | Method::GatewayPatch => json!(GatewayStatusDto::default()),
+                Method::PreferencesGet => json!({ "revision": 1, "values": self.preferences }),
+                Method::PreferencesPatch => json!({ "ok": true, "revision": 2 }),
+                Method::ConfigGet | Method::ConfigPatch => json!({ "revision": 7, "values": {} }),
+                _ => panic!("{method:?}"),
+            };
+            if matches!(method, Method::GatewayPatch | Method::PreferencesPatch) {
+                self.told.push((method, json!(params)));
+            }
+            if method == self.refused {
+                return Err(RpcError::invalid_params("no").into());
+            }
+            Ok(serde_json::from_value(answer).unwrap())
+        }
+    }
+
+    async fn refuse(refused: Method, preferences: serde_json::Value) -> Vec<(Method, serde_json::Value)> {
+        let mut service = Scripted {
+            refused,
+            preferences,
+            told: Vec::new(),
+        };
+        let pairs = [
+            ("local_server_cors_allow_all", "true"),
+            ("silent_download_enabled", "true"),
+            ("silent_skip_selection", "true"),
+            ("max_concurrent_tasks", "4"),
+        ];
+        let mut change = Change::default();
+        for (key, value) in pairs {
+            change.set(key, value).unwrap();
+        }
+        let keys = pairs.map(|(key, _)| key.to_owned());
+        assert!(make(&mut service, change, keys.iter()).await.is_err());
+        service.told
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_in_part_leaves_every_setting_as_it_is_stored() {
+        // As older user interfaces store it, and not at all.
+        let stored = json!({ "silent_download_enabled": "yes" });
+        for refused in [Method::PreferencesPatch, Method::ConfigPatch] {
+            let told = refuse(refused, stored.clone()).await;
+            let [
+                (_, switched),
+                _,
+                (Method::GatewayPatch, gateway),
+                (Method::PreferencesPatch, preferences),
+            ] = &told[..]
+            else {
+                panic!("{told:?}")
+            };
+            assert_eq!(
+                (&switched["corsEnabled"], &gateway["corsEnabled"]),
+                (&json!(true), &json!(false))
+            );
+            let before = json!({ "silent_download_enabled": "yes", "silent_skip_selection": null });
+            assert_eq!(preferences["values"], before);
+        }
+        let told = refuse(Method::GatewayPatch, stored).await;
+        assert_eq!(told.len(), 1, "nothing has changed that could be taken back");
     }
 }
