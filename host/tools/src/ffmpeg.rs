@@ -13,9 +13,13 @@ use std::{
     time::Duration,
 };
 
+use rustix::fs::{Mode, OFlags, openat};
 use transfer::FileName;
 
-use crate::{Tool, ToolError, order::Limits};
+use crate::{
+    Tool, ToolError,
+    order::{FIRST_INPUT, Limits},
+};
 
 /// Wall-clock limit. Copying 100 GiB takes a quarter of an hour from a slow disk.
 const MAX_WALL: Duration = Duration::from_mins(30);
@@ -119,40 +123,44 @@ impl Conversion {
         }
     }
 
-    /// Checks the files, and returns what the run may use. Blocks on the disk.
-    pub(crate) fn limits(&self) -> Result<Limits, ToolError> {
+    /// Opens the inputs, and returns what the run may use. Blocks on the disk.
+    pub(crate) fn open(&self) -> Result<(Limits, Vec<OwnedFd>), ToolError> {
         let output = self.output_path();
         if output.symlink_metadata().is_ok() {
             let path = PathBuf::from(self.output.as_str());
             return Err(ToolError::OutputExists { path });
         }
-        let above = self.path().join(ABOVE);
-        let sizes = self.inputs().into_iter().map(|name| size(&above, name));
-        let bytes = sizes.sum::<Result<u64, ToolError>>()?;
-        Ok(Limits {
+        let opened = self.inputs().into_iter().map(|name| {
+            let path = PathBuf::from(name.as_str());
+            open_input(&self.directory, name).map_err(|source| ToolError::Input { path, source })
+        });
+        let (sizes, inputs): (Vec<u64>, Vec<OwnedFd>) = opened.collect::<Result<_, _>>()?;
+        let bytes: u64 = sizes.into_iter().sum();
+        let limits = Limits {
             wall: MAX_WALL,
             cpu_seconds: MAX_CPU_SECONDS,
             address_space_bytes: Some(MAX_ADDRESS_SPACE_BYTES),
             data_bytes: MAX_DATA_BYTES,
             file_bytes: bytes.saturating_add(bytes / 8).saturating_add(MARGIN_BYTES),
-        })
+        };
+        Ok((limits, inputs))
     }
 
-    /// The arguments, for a process in the directory. `file:` makes a name a file, whatever it begins with.
+    /// The arguments, for a process in the directory that has the inputs open: others may change what their names are.
+    /// `file:` makes a name a file, whatever it begins with.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
-        let input_file = |name: &FileName| format!("file:{ABOVE}/{name}");
         let mut arguments: Vec<String> = Vec::new();
         let mut add = |more: &[&str]| arguments.extend(more.iter().map(|&argument| argument.to_owned()));
         add(&["-nostdin", "-hide_banner", "-loglevel", "error", "-n"]);
         add(&["-nostats", "-progress", "pipe:1"]);
-        for input in self.inputs() {
+        for (_, number) in self.inputs().into_iter().zip(FIRST_INPUT..) {
             add(&[
                 "-protocol_whitelist",
                 "file",
                 "-format_whitelist",
                 READ,
                 "-i",
-                &input_file(input),
+                &format!("file:/proc/self/fd/{number}"),
             ]);
         }
         match self.inputs {
@@ -170,17 +178,21 @@ impl Conversion {
     }
 }
 
-fn size(directory: &Path, name: &FileName) -> Result<u64, ToolError> {
-    let found = directory.join(name.as_str()).symlink_metadata();
-    let path = PathBuf::from(name.as_str());
-    match found {
-        Ok(found) if found.is_file() => Ok(found.len()),
-        Ok(_) => Err(ToolError::Input {
-            path,
-            source: io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"),
-        }),
-        Err(source) => Err(ToolError::Input { path, source }),
+/// The size of a regular file in the directory above `directory`, and the file, opened not through a link.
+fn open_input(directory: &OwnedFd, name: &FileName) -> io::Result<(u64, OwnedFd)> {
+    // Without blocking, should it be a pipe.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(
+        directory,
+        Path::new(ABOVE).join(name.as_str()),
+        flags,
+        Mode::empty(),
+    )?);
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
+    Ok((found.len(), file.into()))
 }
 
 /// Whether a result is complete. On a full disk `ffmpeg` succeeds nevertheless; its option that tells of that (`-xerror`)
@@ -315,8 +327,8 @@ mod tests {
         let arguments: Vec<_> = arguments.iter().map(|argument| argument.to_str().unwrap()).collect();
         let input = format!("-protocol_whitelist file -format_whitelist {READ} -i");
         let expected = format!(
-            "-nostdin -hide_banner -loglevel error -n -nostats -progress pipe:1 {input} file:../-i evil.mp4 {input} \
-             file:../http___x.m4a -map 0:v:0 -map 1:a:0 -c copy -map_metadata 0 -map_chapters 0 -movflags +faststart \
+            "-nostdin -hide_banner -loglevel error -n -nostats -progress pipe:1 {input} \
+             file:/proc/self/fd/100 {input} file:/proc/self/fd/101 -map 0:v:0 -map 1:a:0 -c copy -map_metadata 0 -map_chapters 0 -movflags +faststart \
              -f mp4 file:out.mp4"
         );
         assert_eq!(arguments.join(" "), expected);
@@ -377,16 +389,16 @@ mod tests {
             directory: opened(&folder.path().join("made")),
             ..job(inputs, "a.mp4")
         };
-        let refused = job.limits();
+        let refused = job.open();
         assert!(matches!(refused, Err(ToolError::Input { .. })), "{refused:?}");
         std::fs::create_dir(folder.path().join("a.ts")).unwrap();
-        let refused = job.limits();
+        let refused = job.open();
         assert!(matches!(refused, Err(ToolError::Input { .. })), "{refused:?}");
         std::fs::remove_dir(folder.path().join("a.ts")).unwrap();
         std::fs::write(folder.path().join("a.ts"), [0; 800]).unwrap();
-        assert_eq!(job.limits().unwrap().file_bytes, 900 + MARGIN_BYTES);
+        assert_eq!(job.open().unwrap().0.file_bytes, 900 + MARGIN_BYTES);
         std::fs::write(folder.path().join("made/a.mp4"), "").unwrap();
-        let refused = job.limits();
+        let refused = job.open();
         assert!(matches!(refused, Err(ToolError::OutputExists { .. })), "{refused:?}");
     }
 

@@ -1,6 +1,7 @@
 //! What a run and its supervisor say to each other. The order is the supervisor's first argument, which every process of
 //! this machine can read; the password of the proxy is the first message on the supervisor's standard input, a socket on
-//! which it then reports. The end of that socket is the request to stop.
+//! which it then reports. The inputs of the tool, opened, come with that message. The end of that socket is the request to
+//! stop.
 
 use std::time::Duration;
 
@@ -18,11 +19,27 @@ pub(crate) const REAP: Duration = Duration::from_secs(3);
 /// The longest message of a supervisor, in bytes.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 4096;
 
+/// The most files that come with the first message.
+pub(crate) const MAX_INPUTS: usize = 2;
+
+/// The number of the first input's descriptor in the tool; those of the others follow. No process has opened so many of its
+/// own when it starts.
+pub(crate) const FIRST_INPUT: i32 = 100;
+
 /// How a tool is to be run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
+    /// How many files come with the first message.
+    pub(crate) inputs: usize,
     pub(crate) limits: Limits,
     pub(crate) network: Network,
+}
+
+impl Order {
+    /// Whether a message precedes the reports.
+    pub(crate) fn has_first_message(&self) -> bool {
+        self.network == Network::Proxy || self.inputs > 0
+    }
 }
 
 /// What a tool may use. The operating system counts each process by itself, except for the time on the clock.

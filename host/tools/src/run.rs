@@ -1,7 +1,7 @@
 //! One run of a tool, from the service: starts a supervisor, reads what the tool prints within limits, serves its proxy, and
 //! waits for the end of all of it.
 
-use std::{ffi::OsString, io, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
+use std::{ffi::OsString, io, os::fd::OwnedFd, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
@@ -40,6 +40,8 @@ pub(crate) struct Invocation {
     pub(crate) tool: Tool,
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
+    /// What it reads, under the numbers from [`FIRST_INPUT`](crate::order::FIRST_INPUT) on.
+    pub(crate) inputs: Vec<OwnedFd>,
     /// The working directory.
     pub(crate) directory: PathBuf,
     /// The home directory of the tool, and where its temporary files go.
@@ -103,10 +105,20 @@ pub(crate) async fn run(
         io::ErrorKind::Unsupported => ToolError::Unsupported { tool },
         _ => failed("no socket for its supervisor", error),
     })?;
-    let mut child =
-        supervisor(launcher, invocation, input).map_err(|error| failed("its supervisor did not start", error))?;
-    if let Some(gate) = &invocation.gate {
-        let sent = control.send(gate.password().as_bytes());
+    let order = Order {
+        inputs: invocation.inputs.len(),
+        limits: invocation.limits.clone(),
+        network: match invocation.gate {
+            Some(_) => Network::Proxy,
+            None => Network::Nothing,
+        },
+    };
+    let started = supervisor(launcher, invocation, &order, input);
+    let mut child = started.map_err(|error| failed("its supervisor did not start", error))?;
+    if order.has_first_message() {
+        // An empty message would be the end of the socket.
+        let first = invocation.gate.as_ref().map_or("no proxy", |gate| gate.password());
+        let sent = control.send(first.as_bytes(), &invocation.inputs);
         sent.map_err(|error| failed("its supervisor ended at once", error))?;
     }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -129,16 +141,11 @@ pub(crate) async fn run(
     if let Some(limit_bytes) = out_of_bounds.or(err_out_of_bounds) {
         return Err(ToolError::TooMuchOutput { tool, limit_bytes });
     }
-    judge(reported, invocation, cancel, messages.0)
+    judge(reported, invocation, cancel, messages.kept)
 }
 
-fn supervisor(launcher: &Launcher, invocation: &Invocation, input: Stdio) -> io::Result<Child> {
-    let network = match invocation.gate {
-        Some(_) => Network::Proxy,
-        None => Network::Nothing,
-    };
-    let limits = invocation.limits.clone();
-    let order = serde_json::to_string(&Order { limits, network })?;
+fn supervisor(launcher: &Launcher, invocation: &Invocation, order: &Order, input: Stdio) -> io::Result<Child> {
+    let order = serde_json::to_string(order)?;
     Command::new(&launcher.supervisor)
         .args(&launcher.arguments)
         .arg(order)
@@ -256,18 +263,33 @@ async fn read(
 }
 
 /// The end of a text.
+///
+/// It has whole words only, because the rest of a URL is not known as one.
 #[derive(Debug, Default)]
-struct Tail(Vec<u8>);
+struct Tail {
+    kept: Vec<u8>,
+    /// Whether what comes next is the rest of a word that was dropped.
+    is_inside: bool,
+}
 
 impl Tail {
     fn add(&mut self, piece: &[u8]) {
-        self.0.extend_from_slice(piece);
-        let excess = self.0.len().saturating_sub(KEPT_MESSAGES_BYTES);
+        let is_end = |byte: &u8| byte.is_ascii_whitespace();
+        let begin = if self.is_inside {
+            let Some(end) = piece.iter().position(is_end) else {
+                return;
+            };
+            end
+        } else {
+            0
+        };
+        self.is_inside = false;
+        self.kept.extend_from_slice(&piece[begin..]);
+        let excess = self.kept.len().saturating_sub(KEPT_MESSAGES_BYTES);
         if excess > 0 {
-            // Whole words, because the rest of a URL is not known as one.
-            let is_end = |byte: &u8| byte.is_ascii_whitespace();
-            let word = self.0[excess..].iter().position(is_end);
-            self.0.drain(..word.map_or(self.0.len(), |word| excess + word));
+            let word = self.kept[excess..].iter().position(is_end);
+            self.is_inside = word.is_none();
+            self.kept.drain(..word.map_or(self.kept.len(), |word| excess + word));
         }
     }
 }
@@ -282,9 +304,9 @@ mod tests {
         for number in 0..10_000 {
             tail.add(format!("line {number}\n").as_bytes());
         }
-        assert!(tail.0.len() <= KEPT_MESSAGES_BYTES);
+        assert!(tail.kept.len() <= KEPT_MESSAGES_BYTES);
         tail.add(b"ERROR: \x1b[31mno such page\xff\n \n");
-        assert_eq!(explanation(&tail.0), "ERROR: [31mno such page\u{fffd}");
+        assert_eq!(explanation(&tail.kept), "ERROR: [31mno such page\u{fffd}");
         assert_eq!(explanation(b"\n"), "it printed no reason");
         assert_eq!(explanation("x".repeat(9000).as_bytes()).len(), MAX_EXPLANATION);
     }
@@ -296,8 +318,11 @@ mod tests {
             explanation(printed),
             "ERROR: [site] https://v.test/watch?… gone; see http://v.test/?…"
         );
-        let mut tail = Tail::default();
-        tail.add(format!("https://v.test/?token={} gone", "secret".repeat(KEPT_MESSAGES_BYTES)).as_bytes());
-        assert_eq!(explanation(&tail.0), "gone");
+        let long = format!("https://v.test/?token={} gone", "secret".repeat(KEPT_MESSAGES_BYTES));
+        for size in [long.len(), KEPT_MESSAGES_BYTES + 1, 1000, 7] {
+            let mut tail = Tail::default();
+            long.as_bytes().chunks(size).for_each(|piece| tail.add(piece));
+            assert_eq!(explanation(&tail.kept), "gone", "in pieces of {size} bytes");
+        }
     }
 }

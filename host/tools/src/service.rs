@@ -161,13 +161,14 @@ impl Shared {
         let permit = cancel.run_until_cancelled(self.ffmpeg.acquire()).await;
         let _permit = permit.ok_or(ToolError::Stopped { tool })?.expect("it is never closed");
         let program = self.program(tool)?;
-        let checked = job.clone();
-        let limits = blocking(move || checked.limits()).await?;
+        let opened = job.clone();
+        let (limits, inputs) = blocking(move || opened.open()).await?;
         let home = self.home(tool).await?;
         let invocation = Invocation {
             tool,
             program,
             arguments: job.arguments(),
+            inputs,
             directory: job.path(),
             home: home.path().to_owned(),
             limits,
@@ -232,6 +233,7 @@ impl Shared {
             tool,
             program: program.clone(),
             arguments: yt_dlp::arguments(&url_file),
+            inputs: Vec::new(),
             directory: home.path().to_owned(),
             home: home.path().to_owned(),
             limits: yt_dlp::limits(),
@@ -318,6 +320,7 @@ impl Shared {
             tool,
             program: program.to_owned(),
             arguments: vec![argument.into()],
+            inputs: Vec::new(),
             directory: home.path().to_owned(),
             home: home.path().to_owned(),
             limits: VERSION_LIMITS,

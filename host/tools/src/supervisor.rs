@@ -40,12 +40,21 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let mut command = Command::new(arguments.next().ok_or_else(invalid)?);
     command.args(arguments).stdin(Stdio::null());
 
-    let password = match order.network {
-        Network::Nothing => None,
-        Network::Proxy => Some(sys::first_message()?),
+    let (password, inputs) = if order.has_first_message() {
+        sys::first_message()?
+    } else {
+        Default::default()
     };
+    if inputs.len() != order.inputs {
+        return Err(invalid());
+    }
+    // Open until the tool has them.
+    let _inputs = sys::hand_on(inputs)?;
     let isolation = sys::confine(&order)?;
-    let listener = password.map(|password| listen(&password, &mut command)).transpose()?;
+    let listener = match order.network {
+        Network::Nothing => None,
+        Network::Proxy => Some(listen(&password, &mut command)?),
+    };
     let until = Instant::now() + order.limits.wall;
     let tool = sys::Started::spawn(&mut command)?;
     let process = tool.number();

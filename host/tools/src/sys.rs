@@ -2,7 +2,7 @@
 //! the socket between a run and its supervisor. Linux only; elsewhere nothing starts.
 
 pub(crate) use self::os::{
-    Control, Started, Watch, Woken, confine, first_message, is_executable, kill_group, send_report,
+    Control, Started, Watch, Woken, confine, first_message, hand_on, is_executable, kill_group, send_report,
 };
 
 #[cfg(target_os = "linux")]
@@ -12,7 +12,7 @@ mod os {
         io::{IoSlice, IoSliceMut},
         mem::MaybeUninit,
         net::TcpListener,
-        os::fd::{AsFd as _, OwnedFd},
+        os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
         path::Path,
         process::{Child, Command, Stdio},
         time::{Duration, Instant},
@@ -21,7 +21,7 @@ mod os {
     use rustix::{
         cmsg_space,
         event::{PollFd, PollFlags, Timespec, poll},
-        io::Errno,
+        io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd},
         net::{
             AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
             SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recv, recvmsg, send, sendmsg, shutdown,
@@ -36,7 +36,7 @@ mod os {
     };
     use tokio::io::{Interest, unix::AsyncFd};
 
-    use crate::order::{Isolation, Limits, MAX_MESSAGE_BYTES, Network, Order, REAP};
+    use crate::order::{FIRST_INPUT, Isolation, Limits, MAX_INPUTS, MAX_MESSAGE_BYTES, Network, Order, REAP};
 
     /// The most processes and threads of a tool, where it is counted by itself: decoders start one thread per core.
     const MAX_PROCESSES: u64 = 1024;
@@ -70,10 +70,10 @@ mod os {
             Ok((Self(registered(ours)?), theirs.into()))
         }
 
-        /// Sends the first message, which fits into the socket's buffer.
-        pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
-            send(&self.0, message, SendFlags::NOSIGNAL)?;
-            Ok(())
+        /// Sends the first message with at most [`MAX_INPUTS`] files. It fits into the socket's buffer.
+        pub(crate) fn send(&self, message: &[u8], inputs: &[OwnedFd]) -> io::Result<()> {
+            let inputs: Vec<_> = inputs.iter().map(AsFd::as_fd).collect();
+            send_with(&self.0, message, &inputs)
         }
 
         /// Asks the supervisor to stop. What it reports can still be received.
@@ -97,8 +97,15 @@ mod os {
     }
 
     fn receive(socket: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<TcpListener>)>> {
+        let (message, descriptors) = receive_with(socket)?;
+        let listener = descriptors.into_iter().last().map(TcpListener::from);
+        Ok((!message.is_empty()).then_some((message, listener)))
+    }
+
+    /// A message, empty if the other end is closed, with the descriptors that came with it.
+    fn receive_with(socket: impl AsFd) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         let mut message = vec![0; MAX_MESSAGE_BYTES];
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_INPUTS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut buffers = [IoSliceMut::new(&mut message)];
         let length = recvmsg(socket, &mut buffers, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?.bytes;
@@ -107,29 +114,44 @@ mod os {
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
             _ => None,
         });
-        let listener = descriptors.flatten().last().map(TcpListener::from);
-        Ok((length > 0).then_some((message, listener)))
+        let descriptors = descriptors.flatten().collect();
+        Ok((message, descriptors))
     }
 
-    /// The first message that the service sends on this process's standard input.
-    pub(crate) fn first_message() -> io::Result<String> {
-        let mut message = vec![0; MAX_MESSAGE_BYTES];
-        let (length, _) = recv(io::stdin().as_fd(), message.as_mut_slice(), RecvFlags::empty())?;
-        message.truncate(length);
-        String::from_utf8(message).map_err(io::Error::other)
+    fn send_with(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_INPUTS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// The first message that the service sends on this process's standard input, and the files that come with it.
+    pub(crate) fn first_message() -> io::Result<(String, Vec<OwnedFd>)> {
+        let (message, inputs) = receive_with(io::stdin())?;
+        let message = String::from_utf8(message).map_err(io::Error::other)?;
+        Ok((message, inputs))
+    }
+
+    /// Gives `inputs` the numbers from [`FIRST_INPUT`] on, under which what this process starts has them.
+    pub(crate) fn hand_on(inputs: Vec<OwnedFd>) -> io::Result<Vec<OwnedFd>> {
+        let numbered = inputs.into_iter().zip(FIRST_INPUT..).map(|(input, number)| {
+            let input = fcntl_dupfd_cloexec(input, number)?;
+            if input.as_raw_fd() != number {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
+            fcntl_setfd(&input, FdFlags::empty())?;
+            Ok(input)
+        });
+        numbered.collect()
     }
 
     /// Sends a message from this process's standard input, together with `listener`.
     pub(crate) fn send_report(message: &[u8], listener: Option<&TcpListener>) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let descriptors = listener.map(|listener| [listener.as_fd()]);
-        if let Some(descriptors) = &descriptors {
-            ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-        }
-        let message = [IoSlice::new(message)];
-        sendmsg(io::stdin().as_fd(), &message, &mut ancillary, SendFlags::NOSIGNAL)?;
-        Ok(())
+        send_with(io::stdin(), message, descriptors.as_ref().map_or(&[], |one| one))
     }
 
     /// Whether this user may run the file.
@@ -385,6 +407,7 @@ mod os {
     use std::{
         io,
         net::TcpListener,
+        os::fd::OwnedFd,
         path::Path,
         process::{Command, Stdio},
         time::Instant,
@@ -404,7 +427,7 @@ mod os {
             unsupported()
         }
 
-        pub(crate) fn send(&self, _message: &[u8]) -> io::Result<()> {
+        pub(crate) fn send(&self, _message: &[u8], _inputs: &[OwnedFd]) -> io::Result<()> {
             unsupported()
         }
 
@@ -416,7 +439,11 @@ mod os {
         }
     }
 
-    pub(crate) fn first_message() -> io::Result<String> {
+    pub(crate) fn first_message() -> io::Result<(String, Vec<OwnedFd>)> {
+        unsupported()
+    }
+
+    pub(crate) fn hand_on(_inputs: Vec<OwnedFd>) -> io::Result<Vec<OwnedFd>> {
         unsupported()
     }
 

@@ -98,6 +98,17 @@ async fn a_failure_says_why_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn an_input_that_others_exchange_for_a_link_is_not_followed() {
+    let read = run("given = sys.argv[sys.argv.index('-i') + 1].removeprefix('file:')\n\
+         open('../secret', 'w').write('secret')\n\
+         os.unlink('../a.ts')\nos.symlink('secret', '../a.ts')\n\
+         if open(given, 'rb').read() != bytes(4096): sys.exit('it read another file')\n\
+         open(out, 'wb').write(b'\\0\\0\\0\\x08moov')")
+    .await;
+    assert!(read.is_ok(), "{read:?}");
+}
+
+#[tokio::test]
 async fn floods_are_cut_off() {
     for stream in ["stdout", "stderr"] {
         let flooded = run(&format!(

@@ -62,7 +62,7 @@ fn start_as(before: &[&str], script: &str, limits: &Value) -> Supervised {
     write_script(&program, script);
     let (socket, theirs) = UnixStream::pair().unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let order = json!({"limits": limits, "network": "Nothing"}).to_string();
+    let order = json!({"inputs": 0, "limits": limits, "network": "Nothing"}).to_string();
     // Another user may not be able to read what the tests were built in.
     let runner = folder.path().join("run-tool");
     if !before.is_empty() {
@@ -288,7 +288,7 @@ print(started)
 #[tokio::test]
 async fn a_program_that_does_not_start_is_reported() {
     let (mut socket, theirs) = UnixStream::pair().unwrap();
-    let order = json!({"limits": limits(), "network": "Nothing"}).to_string();
+    let order = json!({"inputs": 0, "limits": limits(), "network": "Nothing"}).to_string();
     let mut child = Command::new(RUNNER)
         .args([order.as_str(), "/nowhere/tool"])
         .stdin(Stdio::from(OwnedFd::from(theirs)))
