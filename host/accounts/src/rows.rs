@@ -84,7 +84,7 @@ fn is_zero(number: &u32) -> bool {
 /// Tells the session of an account from that of a later login to the same slot, also by the same person, and from a renewed
 /// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LoginId {
+pub struct LoginId {
     id: String,
     since_ms: i64,
     renewals: u32,
@@ -105,7 +105,8 @@ impl Account {
         }
     }
 
-    pub(crate) fn login_id(&self) -> LoginId {
+    /// Its session.
+    pub fn login_id(&self) -> LoginId {
         LoginId {
             id: self.id.clone(),
             since_ms: self.since_ms,

@@ -311,6 +311,11 @@ impl Secrets {
         &self.account
     }
 
+    /// The session that the account had when this was made; none for the plugin's own secrets, and for a login.
+    pub fn login_id(&self) -> Option<&LoginId> {
+        self.login.as_ref()
+    }
+
     fn tell(&self, name: &str, value: &Secret) {
         if let Some(redactor) = &self.redactor {
             redactor.learn(name, value.expose());

@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use accounts::{BoundSecret, Screen, SecretError, Secrets, Step};
+use accounts::{BoundSecret, LoginId, Screen, SecretError, Secrets, Step};
 use futures_util::future::BoxFuture;
 use plugin_host::{
     CallLog, Feed, FeedRequest, Grants, Link, Listing, LogLevel, RequestLine, StorageError,
@@ -227,7 +227,7 @@ impl policy::Guest for Guest {
 
     fn cookies_for(&self, secrets: Secrets, url: Url) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async move {
-            let profile = self.profiles.of_account(secrets.account());
+            let profile = self.profiles.of_account(secrets.account(), secrets.login_id().cloned());
             profile.load(&secrets).await;
             profile.cookies_for(&url)
         })
@@ -245,6 +245,10 @@ impl policy::Guest for Guest {
 
 /// A plugin whose secrets cannot be read now sees none.
 impl Vault for Secrets {
+    fn session(&self) -> Option<LoginId> {
+        self.login_id().cloned()
+    }
+
     fn of_account(&self, slot: String) -> Pending<'_, Option<Arc<dyn Vault>>> {
         Box::pin(async move {
             let secrets = or_none(self.of_account(&slot).await)?;

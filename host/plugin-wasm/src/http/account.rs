@@ -5,8 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use accounts::{BoundSecret, Scrubber};
-use tokio::sync::OnceCell;
+use accounts::{BoundSecret, LoginId, Scrubber};
 use transfer::Secret;
 use url::Url;
 
@@ -22,12 +21,15 @@ pub(crate) const MIN_COOKIE_BYTES: usize = 16;
 /// Up to so many bytes of values, a search is prepared at once; beyond it that takes a thread for milliseconds.
 const FEW_BYTES: usize = 8 * 1024;
 
+/// Cookies and cached responses of accounts, each with the session that they are of.
+type BySlot = BTreeMap<String, (Option<LoginId>, Arc<Profile>)>;
+
 /// The cookies and cached responses of a plugin: its own, and those of its accounts.
 #[derive(Debug, Default)]
 pub struct Profiles {
     own: Arc<Profile>,
-    /// By slot. There are as many as the plugin has accounts.
-    accounts: Mutex<BTreeMap<String, Arc<Profile>>>,
+    /// By slot, those of its last session. There are as many as the plugin has accounts.
+    accounts: Mutex<BySlot>,
 }
 
 impl Profiles {
@@ -36,10 +38,15 @@ impl Profiles {
         Arc::clone(&self.own)
     }
 
-    /// That of the account in a slot.
-    pub(crate) fn of_account(&self, slot: &str) -> Arc<Profile> {
+    /// That of the account in a slot. Another session has another one, so that a call never stores what is of one session as
+    /// what is of the other.
+    pub(crate) fn of_account(&self, slot: &str, session: Option<LoginId>) -> Arc<Profile> {
         let mut accounts = self.accounts();
-        Arc::clone(accounts.entry(slot.to_owned()).or_default())
+        let kept = accounts.entry(slot.to_owned()).or_default();
+        if kept.0 != session {
+            *kept = (session, Arc::default());
+        }
+        Arc::clone(&kept.1)
     }
 
     /// Drops that of an account.
@@ -47,7 +54,7 @@ impl Profiles {
         self.accounts().remove(slot);
     }
 
-    fn accounts(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Profile>>> {
+    fn accounts(&self) -> MutexGuard<'_, BySlot> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -158,7 +165,10 @@ impl CallAccounts {
         let vault = self.own.vault.of_account(slot.to_owned()).await;
         let vault = vault.ok_or_else(|| FetchError::LoginRequired(slot.to_owned()))?;
         let login = self.login.as_ref().filter(|(of, _)| of == slot);
-        let profile = login.map_or_else(|| self.profiles.of_account(slot), |(_, profile)| Arc::clone(profile));
+        let profile = match login {
+            Some((_, profile)) => Arc::clone(profile),
+            None => self.profiles.of_account(slot, vault.session()),
+        };
         profile.load(&*vault).await;
         let account = Arc::new(Account::new(vault, profile));
         self.found().insert(slot.to_owned(), Arc::clone(&account));
@@ -198,29 +208,28 @@ impl CallAccounts {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::poll;
-
     use super::*;
 
-    #[tokio::test]
-    async fn a_search_for_much_is_prepared_beside_the_thread_of_the_calls() {
-        let known = |count: usize| -> Known {
-            let values = (0..count).map(|number| Secret::new(format!("{number:04}{}", "x+y/".repeat(250))));
-            values.map(|value| ("token".to_owned(), value)).collect()
+    #[test]
+    fn a_renewed_session_has_other_cookies_than_the_one_before() {
+        let session = |renewals| {
+            let account = accounts::Account {
+                slot: "main".to_owned(),
+                id: "7".to_owned(),
+                name: "Ann".to_owned(),
+                since_ms: 5,
+                is_expired: false,
+                expires_ms: None,
+                site: None,
+                renewals,
+            };
+            Some(account.login_id())
         };
-        let (search, computing) = (Search::default(), Computing::default());
-        assert!(poll!(std::pin::pin!(search.of(known(1), &computing))).is_ready());
-        let mut large = std::pin::pin!(search.of(known(20), &computing));
-        assert!(poll!(&mut large).is_pending());
-        computing.take();
-        let prepared = large.await;
-        assert!(!computing.take().is_zero(), "it counts");
-        // The same with one twice is prepared already.
-        let again = known(20).into_iter().chain(known(1)).collect();
-        let again = poll!(std::pin::pin!(search.of(again, &computing)));
-        let std::task::Poll::Ready(again) = again else {
-            panic!("it is prepared again");
-        };
-        assert!(Arc::ptr_eq(&prepared, &again));
+        let profiles = Profiles::default();
+        let before = profiles.of_account("main", session(0));
+        assert!(Arc::ptr_eq(&before, &profiles.of_account("main", session(0))));
+        let after = profiles.of_account("main", session(1));
+        assert!(!Arc::ptr_eq(&before, &after));
+        assert!(Arc::ptr_eq(&after, &profiles.of_account("main", session(1))));
     }
 }
