@@ -38,7 +38,7 @@ pub use bound::BoundSecret;
 pub use draft::Draft;
 pub use error::{MAX_VALUE_BYTES, SecretError, not_bound};
 pub use login::{Effect, Ended, Input, Login, Refusal, Step, StepFailure, View};
-pub use redact::{MAX_PATTERN_BYTES, Redactor, Scan, Scrubber, placeholder, spellings};
+pub use redact::{MAX_PATTERN_BYTES, Redactor, Scan, Scrubber, WITHHELD, placeholder, spellings};
 pub use rows::{Account, LoginId, SEALED, TABLE, delete_all, keep_for, take_back};
 pub use screen::{Done, Field, InvalidScreen, OpenUrl, QrCode, Screen};
 pub use secrets::{Accounts, Secrets};

@@ -26,11 +26,13 @@ pub trait Storage: Send + Sync + fmt::Debug {
 pub trait Vault: Send + Sync + fmt::Debug {
     /// The secrets of the account in a slot; `None` if nobody is logged in there.
     fn of_account(&self, slot: String) -> Pending<'_, Option<Arc<dyn Vault>>>;
+    /// The slots of all accounts of the plugin, and that of the login.
+    fn slots(&self) -> Pending<'_, Vec<String>>;
     /// The session that the account had when this was made; none for the plugin's own secrets, and for a login.
     fn session(&self) -> Option<LoginId> {
         None
     }
-    /// Every secret that a response could repeat, by name, and the hosts that it may be sent to.
+    /// Every secret of this account that a response could repeat, by name, and the hosts that it may be sent to.
     fn all(&self) -> Pending<'_, Vec<(String, BoundSecret)>>;
     /// The secret of this name, and the hosts that it may be sent to.
     fn find(&self, name: String) -> Pending<'_, Option<BoundSecret>>;

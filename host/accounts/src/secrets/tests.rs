@@ -452,7 +452,7 @@ async fn what_was_replaced_or_forgotten_is_searched_for_until_the_call_or_login_
     login.forget("password").await.unwrap();
     assert!(login.find("password").await.unwrap().is_none());
     assert_eq!(searched(&login, "password").await, ["value-000", "value-001"]);
-    for number in 2..MAX_REPLACED + 1 {
+    for number in 2..=MAX_REPLACED {
         login.capture("password", &value(number), &from).await.unwrap();
     }
     let full = login.capture("password", &value(999), &from).await;

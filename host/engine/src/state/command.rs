@@ -70,7 +70,7 @@ impl State {
             Command::CookiesSave(sites) => self.cookies_save(sites)?,
             Command::CookiesDelete(site) => self.cookies_delete(site)?,
             Command::CookiesClear => self.cookies_clear(),
-            Command::LoggedIn(account) => self.logged_in(account),
+            Command::LoggedIn(account) => self.logged_in(&account),
             Command::RequestRetry(task, delay) => self.request_retry(now, task, delay)?,
         }
         Ok(Reply::Done)

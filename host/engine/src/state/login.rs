@@ -42,21 +42,21 @@ impl State {
         });
     }
 
-    pub(super) fn logged_in(&mut self, account: AccountKey) {
+    pub(super) fn logged_in(&mut self, account: &AccountKey) {
         let active = self.index.active.iter().filter_map(|serial| self.tasks[serial].run());
         let oldest = active.map(|run| run.id).min();
-        self.logins.remember(&account, oldest, RunId(self.next_run));
+        self.logins.remember(account, oldest, RunId(self.next_run));
         if !self.index.waiting.contains_key(account.account_slot()) {
             return;
         }
-        while self.logins.unfinished.len() >= MAX_UNFINISHED && !self.logins.unfinished.contains_key(&account) {
+        while self.logins.unfinished.len() >= MAX_UNFINISHED && !self.logins.unfinished.contains_key(account) {
             self.resume_after_login();
         }
         let until = self.logins.last_wait;
         self.logins.unfinished.entry(account.clone()).or_default().until = until;
         // The one that comes first is looked at with this input; others have to outlive a crash before it is their turn.
-        if self.logins.unfinished.keys().next() != Some(&account) {
-            self.save_login(&account);
+        if self.logins.unfinished.keys().next() != Some(account) {
+            self.save_login(account);
         }
     }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use accounts::{BoundSecret, LoginId, Scrubber};
+use tokio::sync::OnceCell;
 use transfer::Secret;
 use url::Url;
 
@@ -208,7 +209,31 @@ impl CallAccounts {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::poll;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_search_for_much_is_prepared_beside_the_thread_of_the_calls() {
+        let known = |count: usize| -> Known {
+            let values = (0..count).map(|number| Secret::new(format!("{number:04}{}", "x+y/".repeat(250))));
+            values.map(|value| ("token".to_owned(), value)).collect()
+        };
+        let (search, computing) = (Search::default(), Computing::default());
+        assert!(poll!(std::pin::pin!(search.of(known(1), &computing))).is_ready());
+        let mut large = std::pin::pin!(search.of(known(20), &computing));
+        assert!(poll!(&mut large).is_pending());
+        computing.take();
+        let prepared = large.await;
+        assert!(!computing.take().is_zero(), "it counts");
+        // The same with one twice is prepared already.
+        let again = known(20).into_iter().chain(known(1)).collect();
+        let again = poll!(std::pin::pin!(search.of(again, &computing)));
+        let std::task::Poll::Ready(again) = again else {
+            panic!("it is prepared again");
+        };
+        assert!(Arc::ptr_eq(&prepared, &again));
+    }
 
     #[test]
     fn a_renewed_session_has_other_cookies_than_the_one_before() {

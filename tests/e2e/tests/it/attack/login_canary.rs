@@ -80,7 +80,10 @@ fn captured_fixtures(scene: &Scene) -> Vec<u8> {
         "{failed}"
     );
     let captured = folder.join("fixtures/_captured");
-    wait_until("the failure is written down", || captured.is_dir());
+    wait_until("the failure is written down", || {
+        let mut entries = fs::read_dir(&captured).into_iter().flatten().flatten();
+        entries.any(|entry| entry.path().extension().is_some_and(|ending| ending == "json"))
+    });
     let mut files = Vec::new();
     secrets::files(&captured, &captured, &mut files);
     assert!(!files.is_empty());
