@@ -1,9 +1,22 @@
 //! What the operating system gives for the separation of a tool: namespaces, limits, signals to all that it started, and
 //! the socket between a run and its supervisor. Linux only; elsewhere nothing starts.
 
-pub(crate) use self::os::{
-    Control, Started, Watch, Woken, confine, first_message, hand_on, is_executable, kill_group, send_report,
-};
+pub(crate) use self::os::{Control, Started, confine, first_message, hand_on, is_executable, kill_group, send_report};
+
+/// What ends a wait before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watch {
+    End,
+    EndAndRequests,
+}
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    Ended,
+    Asked,
+    Late,
+}
 
 #[cfg(target_os = "linux")]
 mod os {
@@ -36,6 +49,7 @@ mod os {
     };
     use tokio::io::{Interest, unix::AsyncFd};
 
+    use super::{Watch, Woken};
     use crate::order::{FIRST_INPUT, Isolation, Limits, MAX_INPUTS, MAX_MESSAGE_BYTES, Network, Order, REAP};
 
     /// The most processes and threads of a tool, where it is counted by itself: decoders start one thread per core.
@@ -289,21 +303,6 @@ mod os {
         Ok(())
     }
 
-    /// What ends a wait before its time.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Watch {
-        End,
-        EndAndRequests,
-    }
-
-    /// Why a wait ended.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Woken {
-        Ended,
-        Asked,
-        Late,
-    }
-
     /// A tool that was started.
     #[derive(Debug)]
     pub(crate) struct Started {
@@ -413,6 +412,7 @@ mod os {
         time::Instant,
     };
 
+    use super::{Watch, Woken};
     use crate::order::{Isolation, Order};
 
     fn unsupported<T>() -> io::Result<T> {
@@ -457,19 +457,6 @@ mod os {
 
     pub(crate) fn confine(_order: &Order) -> io::Result<Isolation> {
         unsupported()
-    }
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Watch {
-        End,
-        EndAndRequests,
-    }
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Woken {
-        Ended,
-        Asked,
-        Late,
     }
 
     #[derive(Debug)]

@@ -180,8 +180,7 @@ async fn a_login_is_stored_whole_when_it_succeeds() {
     assert!(secrets.of_account("main").await.unwrap().is_none());
 
     let draft = Draft::new("main");
-    let login = secrets.clone().with_draft(draft.clone());
-    let login = login.of_account("main").await.unwrap().unwrap();
+    let login = drafted(&secrets, &draft).await;
     draft.type_in("password", Secret::new("correct horse"), false).unwrap();
     login.capture("access", &Secret::new("token-1"), &from).await.unwrap();
     login.keep_cookies(b"[1]").await.unwrap();
@@ -210,13 +209,7 @@ async fn a_login_is_stored_whole_when_it_succeeds() {
     );
 
     let other = Draft::new("main");
-    let login = secrets
-        .clone()
-        .with_draft(other.clone())
-        .of_account("main")
-        .await
-        .unwrap()
-        .unwrap();
+    let login = drafted(&secrets, &other).await;
     assert!(login.find("access").await.unwrap().is_none() && login.cookies().await.unwrap().is_none());
     accounts.keep(&plugin, account("main", "ben"), &other).await.unwrap();
     let kept = secrets.of_account("main").await.unwrap().unwrap();
@@ -241,13 +234,7 @@ async fn a_renewal_replaces_what_it_captured_and_nothing_else() {
     let (secrets, from) = (secrets().await, url("https://login.acme.com/"));
     let (accounts, plugin) = (secrets.keeper.clone(), secrets.plugin.clone());
     let draft = Draft::new("main");
-    let login = secrets
-        .clone()
-        .with_draft(draft.clone())
-        .of_account("main")
-        .await
-        .unwrap()
-        .unwrap();
+    let login = drafted(&secrets, &draft).await;
     login.capture("access", &Secret::new("token-1"), &from).await.unwrap();
     login.capture("device", &Secret::new("device-1"), &from).await.unwrap();
     accounts.keep(&plugin, account("main", "ann"), &draft).await.unwrap();
@@ -255,13 +242,7 @@ async fn a_renewal_replaces_what_it_captured_and_nothing_else() {
     assert!(accounts.find(&plugin, "main").await.unwrap().unwrap().is_expired);
 
     let draft = Draft::renewal("main");
-    let renewal = secrets
-        .clone()
-        .with_draft(draft.clone())
-        .of_account("main")
-        .await
-        .unwrap()
-        .unwrap();
+    let renewal = drafted(&secrets, &draft).await;
     assert_eq!(
         renewal.find("access").await.unwrap().unwrap().value().expose(),
         "token-1"
@@ -291,11 +272,16 @@ async fn a_renewal_replaces_what_it_captured_and_nothing_else() {
     assert!(!accounts.find(&plugin, "main").await.unwrap().unwrap().is_expired);
 }
 
+/// The secrets of the slot `main` during a login or renewal.
+async fn drafted(secrets: &Secrets, draft: &Draft) -> Secrets {
+    let login = secrets.clone().with_draft(draft.clone());
+    login.of_account("main").await.unwrap().unwrap()
+}
+
 /// A login of `account` that captured `token` and set cookies, as far as it is before it is stored.
 async fn login_of(secrets: &Secrets, token: &str) -> Draft {
     let draft = Draft::new("main");
-    let login = secrets.clone().with_draft(draft.clone());
-    let login = login.of_account("main").await.unwrap().unwrap();
+    let login = drafted(secrets, &draft).await;
     let from = url("https://login.acme.com/");
     login.capture("access", &Secret::new(token), &from).await.unwrap();
     login.keep_cookies(token.as_bytes()).await.unwrap();
@@ -318,8 +304,7 @@ async fn what_began_with_an_earlier_login_changes_nothing_of_a_later_one() {
     assert!(accounts.keep(&plugin, ann.clone(), &draft).await.unwrap());
     let call = secrets.of_account("main").await.unwrap().unwrap();
     let renewal = Draft::renewal("main");
-    let renewed = secrets.clone().with_draft(renewal.clone());
-    let renewed = renewed.of_account("main").await.unwrap().unwrap();
+    let renewed = drafted(&secrets, &renewal).await;
     renewed.capture("access", &Secret::new("token-2"), &from).await.unwrap();
 
     // The same person, a moment later.
@@ -357,8 +342,7 @@ async fn what_began_with_a_session_changes_nothing_of_the_renewed_one() {
     let call = secrets.of_account("main").await.unwrap().unwrap();
 
     let renewal = Draft::renewal("main");
-    let renewing = secrets.clone().with_draft(renewal.clone());
-    let renewing = renewing.of_account("main").await.unwrap().unwrap();
+    let renewing = drafted(&secrets, &renewal).await;
     renewing
         .capture("access", &Secret::new("token-2"), &from)
         .await
@@ -397,8 +381,7 @@ async fn a_login_that_cannot_be_stored_leaves_the_account_before_it() {
 async fn a_login_that_is_over_has_forgotten_everything_and_is_not_stored() {
     let (secrets, from) = (secrets().await, url("https://login.acme.com/"));
     let draft = login_of(&secrets, "token-1").await;
-    let login = secrets.clone().with_draft(draft.clone());
-    let login = login.of_account("main").await.unwrap().unwrap();
+    let login = drafted(&secrets, &draft).await;
     draft.close();
     assert!(login.find("access").await.unwrap().is_none() && login.cookies().await.unwrap().is_none());
     let late = login.capture("access", &Secret::new("token-2"), &from).await;
@@ -444,8 +427,7 @@ async fn what_was_replaced_or_forgotten_is_searched_for_until_the_call_or_login_
     let (secrets, from) = (secrets().await, url("https://acme.com/"));
     let value = |number: usize| Secret::new(format!("value-{number:03}"));
     let draft = Draft::new("main");
-    let login = secrets.clone().with_draft(draft.clone());
-    let login = login.of_account("main").await.unwrap().unwrap();
+    let login = drafted(&secrets, &draft).await;
     draft.type_in("password", value(0), false).unwrap();
     login.capture("password", &value(1), &from).await.unwrap();
     login.capture("password", &value(1), &from).await.unwrap();
