@@ -1,4 +1,4 @@
-//! What hooks are told.
+//! Events that hooks receive.
 
 /// What became of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

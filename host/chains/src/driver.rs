@@ -242,7 +242,7 @@ pub(crate) async fn start(parts: Parts) -> Result<Channels, StartError> {
         salt: salt.clone(),
     };
     if is_first {
-        // What was finished before is nobody's business now.
+        // Downloads that were finished before are not followed.
         rows::save(&parts.store, &parts.vault, batch.clone()).await?;
     }
     let about = loaded

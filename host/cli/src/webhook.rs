@@ -1,4 +1,4 @@
-//! `svc webhook`: HTTP endpoints that are told what becomes of downloads.
+//! `svc webhook`: HTTP endpoints that receive the events of downloads.
 
 mod fields;
 

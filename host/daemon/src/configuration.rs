@@ -49,7 +49,7 @@ pub(crate) struct Configuration {
     /// Serializes patches: a patch is checked against the revision and then saved.
     patching: Mutex<()>,
     own: watch::Sender<Arc<OwnKeys>>,
-    /// Those of `own`, for whoever delivers to them.
+    /// The endpoints of `own`, for the task that delivers to them.
     endpoints: watch::Sender<Endpoints>,
     /// What `own` says of tools.
     tools: watch::Sender<tools::Settings>,
@@ -180,7 +180,7 @@ impl Configuration {
         Ok(self.snapshot())
     }
 
-    /// A webhook that is told of a queue only is told of one that exists. What was stored before its queue was deleted may
+    /// A webhook may subscribe only to a queue that exists. What was stored before its queue was deleted may
     /// stay as it is: other webhooks can be changed all the same.
     async fn check_queues(&self, endpoints: &Endpoints, before: &Endpoints) -> Result<(), RpcError> {
         let is_stored = |endpoint: &Endpoint| {

@@ -42,7 +42,7 @@ pub trait LearnedLimits: Send + Sync + std::fmt::Debug {
 /// The names and the last bytes of log files.
 pub type LogEnds = Vec<(String, Vec<u8>)>;
 
-/// The log files of this service, and how their ends are read: whoever writes them knows.
+/// The log files of this service, and how their ends are read.
 #[derive(Debug, Clone)]
 pub struct Logs {
     /// Their directory.

@@ -66,7 +66,7 @@ pub struct Endpoint {
     pub url: SafeUrl,
     /// Whether it gets anything.
     pub is_enabled: bool,
-    /// What it is told of.
+    /// The kinds of events it subscribes to.
     pub events: Vec<EventKind>,
     /// Only of this queue, if not empty.
     pub queue: String,
@@ -135,7 +135,7 @@ impl Endpoints {
         self.0.iter().find(|endpoint| endpoint.id == id)
     }
 
-    /// Whether any of them is told of events of this kind.
+    /// Whether any of them subscribes to events of this kind.
     pub fn want(&self, kind: EventKind) -> bool {
         self.0
             .iter()
@@ -212,7 +212,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether it is told of this.
+    /// Whether it subscribes to this.
     pub fn wants(&self, occurrence: &Occurrence) -> bool {
         let is_its_queue = self.queue.is_empty() || self.queue == occurrence.queue.queue_id;
         self.is_enabled && self.events.contains(&occurrence.kind) && is_its_queue

@@ -1,4 +1,4 @@
-//! What endpoints are told of. Pure.
+//! The events that endpoints receive. Pure.
 
 use protocol::TaskDto;
 use serde::Serialize;
@@ -30,7 +30,7 @@ impl EventKind {
         Self::QueueDrained,
     ];
 
-    /// What an endpoint that names no kind is told of.
+    /// The kinds that an endpoint receives if it names none.
     pub const USUAL: [Self; 2] = [Self::TaskCompleted, Self::TaskFailed];
 
     /// The name on the wire.
@@ -73,7 +73,7 @@ pub struct Occurrence {
     pub is_test: bool,
 }
 
-/// A queue as endpoints are told of it.
+/// A queue as it stands in events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueName {

@@ -93,7 +93,7 @@ impl Hooks {
         }
     }
 
-    /// Whether any endpoint is told of events of this kind. Cheap, so that nobody describes an event in vain.
+    /// Whether any endpoint subscribes to events of this kind. Cheap: asked before an event is described.
     pub fn want(&self, kind: EventKind) -> bool {
         self.endpoints.borrow().want(kind)
     }
@@ -113,7 +113,7 @@ impl Hooks {
         self.apply(Input::Missed(count)).await
     }
 
-    /// Delivers an example of an event to every endpoint that is told of it; returns how many these are.
+    /// Delivers an example of an event to every endpoint that subscribes to it; returns how many these are.
     pub async fn simulate(&self, kind: EventKind) -> Result<usize, Closed> {
         let occurrence = Occurrence::example(kind, now_ms());
         self.ask(|reply| Message::Simulate(Box::new(occurrence), reply)).await

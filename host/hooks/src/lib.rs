@@ -15,7 +15,7 @@
 //! - `template`: bodies
 //! - `redact`: texts without secrets
 //! - `header`, `sign`: header fields, signatures
-//! - `event`: what endpoints are told of
+//! - `event`: the events that endpoints receive
 //!
 //! All layers from `state` on are pure. Start reading at [`Hooks`] (what can be asked), then [`state`] (what happens), then
 //! [`endpoint`] (what is allowed).

@@ -183,7 +183,7 @@ impl Deliveries {
         self.heads().map(|(_, delivery)| delivery.due).min()
     }
 
-    /// How many endpoints are told of `occurrence`.
+    /// How many endpoints subscribe to `occurrence`.
     pub fn interested(&self, occurrence: &Occurrence) -> usize {
         self.endpoints
             .iter()

@@ -1,4 +1,4 @@
-//! The logins that are going on, and who is told of those that succeed. `call::login` drives them.
+//! The logins in progress, and the subscribers to successful ones. `call::login` drives them.
 
 use std::{
     collections::BTreeMap,
@@ -58,7 +58,7 @@ pub(crate) struct Logins {
 /// refresh token each time takes a second use of the old one for theft.
 pub(crate) type Asked = Arc<AsyncMutex<LastAsked>>;
 
-/// What whoever waited for it takes instead of asking once more.
+/// The result that waiting callers share instead of asking once more.
 #[derive(Debug, Default)]
 pub(crate) struct LastAsked {
     pub(crate) renewal: Option<Renewal>,

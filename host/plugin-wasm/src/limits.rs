@@ -7,7 +7,7 @@ pub(crate) mod meter;
 /// Items of a feed: as many as are read of one in XML.
 const MAX_ITEMS: usize = 2000;
 
-/// Memory of a hook, which is told a few texts.
+/// Memory of a hook, which receives a few texts.
 const HOOK_MEMORY_BYTES: usize = 32 * 1024 * 1024;
 
 /// The limits of one call. The constructors have the defaults per kind of call; manifests may ask for more.

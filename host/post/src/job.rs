@@ -56,7 +56,7 @@ pub struct JobId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Run(pub u32);
 
-/// Passwords of archives. Their text is in the serialised form: whoever stores a record seals it.
+/// Passwords of archives. Their text is in the serialised form: the store seals it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passwords(pub Vec<Secret>);
 

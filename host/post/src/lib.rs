@@ -3,7 +3,7 @@
 //! *Owns* the formats of archives and what is refused of them, the process that unpacks them, the hidden directory by which
 //! the result appears at once, and the state machine of chains ([`job`]).
 //!
-//! *Never* knows a task, a queue or a database; whoever runs the chain does, and gives it the tools of the user and the
+//! *Never* knows a task, a queue or a database; its embedder does, and gives it the tools of the user and the
 //! plugins.
 //!
 //! Start reading at [`unpack()`], then [`job::State::apply`].

@@ -1,4 +1,4 @@
-//! Executes one step of a chain. The state machine decides which and when; whoever owns both passes what comes out back in.
+//! Executes one step of a chain. The state machine decides which and when; their owner passes the outcome back in.
 
 use std::{
     future::Future,

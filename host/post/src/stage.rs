@@ -237,7 +237,7 @@ impl Stage {
                     return match self.destination.sync() {
                         Ok(()) => Ok(appeared),
                         Err(error) => {
-                            // Nobody is told that it is there; the first error is the one that says what is wrong.
+                            // Not reported; the first error is the one that says what is wrong.
                             let _is_left = self.take_back(payload, &appeared);
                             Err(error)
                         }
@@ -468,7 +468,7 @@ fn is_private(dir: &Dir) -> Result<bool, FileError> {
 }
 
 /// Whether only the owner of `probe`, which was made for its owner only, writes to `dir`. Where that mode was not kept, as on
-/// FAT, whoever mounted the file system has decided who writes to all of it.
+/// FAT, the mount options decide who writes to all of it.
 fn admits_owner_only(dir: &Stat, probe: &Stat) -> bool {
     let keeps_modes = probe.st_mode & 0o777 & !(OF_OWNER as rustix::fs::RawMode) == 0;
     dir.st_uid == probe.st_uid && (dir.st_mode & OTHERS_WRITE == 0 || !keeps_modes)
@@ -513,7 +513,7 @@ fn read_marker(dir: &Dir) -> Result<Option<Marker>, FileError> {
 fn is_in_use(dir: &Dir) -> bool {
     match dir.open_regular(LOCK) {
         Ok(lock) => lock.try_lock().is_err(),
-        // Without one, whoever made it was killed before. What cannot be told is no reason to remove it.
+        // Without one, the process that made it was killed before. What cannot be told is no reason to remove it.
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }

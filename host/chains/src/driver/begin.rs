@@ -28,7 +28,7 @@ impl Driver {
         }
     }
 
-    /// Looks at the tasks that were finished when nobody listened: before the start, or too fast.
+    /// Looks for tasks whose completion event was missed: before the start, or because the subscriber lagged.
     pub(super) async fn catch_up(&mut self) {
         // An engine that has ended has nothing to say.
         let Ok(snapshot) = self.parts.engine.snapshot().await else {

@@ -1,4 +1,4 @@
-//! What `chains` is told: which chain a queue has, and how steps with the user's programs and plugins are executed.
+//! The adapter of `chains`: which chain a queue has, and how steps with the user's programs and plugins are executed.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! What `hooks` is told, milestones of the engine, as records without secrets; and what hooks of plugins are told.
+//! Milestones of the engine as events without secrets, for `hooks` and for the hooks of plugins.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use transfer::SafeUrl;
 
 use crate::view;
 
-/// Mirrors of a task that endpoints are told of: a Metalink may have thousands.
+/// Mirrors of a task that an event lists: a Metalink may have thousands.
 const MAX_MIRRORS: usize = 8;
 
 /// The proxies of the settings as they are then.

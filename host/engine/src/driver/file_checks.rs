@@ -1,6 +1,6 @@
 //! Looks for the files of completed tasks: some at every interval, and all when a caller asks.
 //!
-//! A file on a network disk that does not answer holds up whoever looks at it, and cannot be interrupted. So there is one
+//! A call on a file of a network disk that does not answer blocks its thread and cannot be interrupted. So there is one
 //! check at a time, on a thread that nobody waits for: neither the driver nor the end of the process.
 
 use std::{path::PathBuf, thread, time::Duration};

@@ -173,7 +173,7 @@ fn call(task: &Task, event: manifest::HookEvent, proxies: Proxies) -> HookCall {
             file_name: Some(name).filter(|name| !name.is_empty()),
             total_bytes: task.total_bytes,
             error_kind: failure.map(|failure| failure.kind.code().to_owned()),
-            // A plugin is told names of files and not where they are.
+            // A plugin sees names of files, not their directories.
             message: failure.map(|failure| failure.message.replace(&*task.save_dir.to_string_lossy(), "…")),
             attempts: task.attempts,
         },

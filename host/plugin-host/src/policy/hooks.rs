@@ -13,7 +13,7 @@ use market::Identity;
 pub(crate) const HOOK_CALLS: usize = 4;
 
 /// Events of a plugin that wait. Enough for the files of a folder that is added as a whole; a call takes at most five
-/// seconds, so the last of them is told within minutes.
+/// seconds, so the last of them receives it within minutes.
 const MAX_WAITING: usize = 64;
 
 /// What waits.

@@ -1,4 +1,4 @@
-//! What hooks are told and answer.
+//! The events of hooks and their answers.
 
 use engine::TaskId;
 use serde::Serialize;

@@ -18,7 +18,7 @@ use crate::policy::{grant::CallTarget, host::InputHost};
 /// The most runs in one call. A page is one; a second one is the page of a file in a list.
 const MAX_RUNS: u32 = 3;
 
-/// The programs of the user; whoever embeds the plugins implements it. Dropping a future ends the program.
+/// The programs of the user; implemented by the embedder. Dropping a future ends the program.
 pub trait Tools: fmt::Debug + Send + Sync + 'static {
     /// What a page has, in the JSON form that the contract of plugins describes.
     fn discover(&self, page: Page) -> BoxFuture<'_, Result<String, ToolError>>;

@@ -7,7 +7,7 @@ use plugin_package::manifest::Tool;
 use svc_plugin_fixture::work::Files;
 use transfer::Secret;
 
-/// The files of a finished download; whoever embeds the plugins implements it. What is done with them counts only if the
+/// The files of a finished download; implemented by the embedder. What is done with them counts only if the
 /// call succeeds. Errors are for the plugin and its user: they say nothing of where the files are. Dropping a future ends
 /// what it does.
 pub trait Workspace: fmt::Debug + Send + Sync + 'static {

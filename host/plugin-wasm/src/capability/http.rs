@@ -311,7 +311,7 @@ fn invalid(error: search::TextError) -> HttpError {
     HttpError::Invalid(error.to_string())
 }
 
-/// What the guest is told; an error that ends the call is the fault of the call.
+/// The error for the guest; an error that ends the call is the fault of the call.
 impl TryFrom<FetchError> for HttpError {
     type Error = PluginFault;
 

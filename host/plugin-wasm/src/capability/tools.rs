@@ -47,7 +47,7 @@ impl tools::Host for CallState {
     }
 }
 
-/// What the guest is told. That there is no place for a run ends the call: a guest might take it for a page without media.
+/// The error for the guest. That there is no place for a run ends the call: a guest might take it for a page without media.
 impl TryFrom<ToolError> for Told {
     type Error = PluginFault;
 

@@ -1,4 +1,4 @@
-//! The files of a finished download. `plugin-host` says which tools the plugin may use, and whoever embeds it what can be done
+//! The files of a finished download. `plugin-host` says which tools the plugin may use, and its embedder what can be done
 //! with the files.
 
 use plugin_host::{PluginFault, runtime::CallWorkspace};

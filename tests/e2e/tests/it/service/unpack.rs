@@ -27,6 +27,9 @@ const PLUGIN: &str = "unpack@svc";
 /// From the first sight of a job that runs to its kill, at most.
 const MOST_WAIT: Duration = Duration::from_millis(150);
 
+/// From the first sight of the unpacked directory to the kill, at most: the archive is removed and the job is stored then.
+const MOST_WAIT_AFTER: Duration = Duration::from_millis(5);
+
 /// Files of the archive that is unpacked over and over.
 const FILES: usize = 2000;
 
@@ -370,13 +373,20 @@ fn unpack_under_kills(home: &Home, mut service: Service, kills: u64) {
             if seen.is_some_and(|job| is_over(&job)) {
                 break;
             }
-            thread::sleep(MOST_WAIT.mul_f64(random.fraction()));
+            let set = home.downloads().join("set");
+            // Every second kill comes after the directory appeared: at random, almost none would.
+            let most = if kill % 2 == 0 {
+                MOST_WAIT
+            } else {
+                wait_until("the directory appears", || set.exists());
+                MOST_WAIT_AFTER
+            };
+            thread::sleep(most.mul_f64(random.fraction()));
             kill += 1;
             let daemon = home.daemon().unwrap();
             service.signal(Signal::KILL);
             daemon.kill();
             drop(service);
-            let set = home.downloads().join("set");
             if set.exists() {
                 assert_eq!(files(&set), expected, "it appears whole");
             } else {
