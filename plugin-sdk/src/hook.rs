@@ -1,4 +1,4 @@
-//! Events that hooks receive.
+//! What hooks are told.
 
 /// What became of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

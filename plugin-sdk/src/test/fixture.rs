@@ -163,7 +163,7 @@ impl Capabilities {
     }
 }
 
-/// The events of a fixture's hook.
+/// What the hook of a fixture is told.
 fn event(fixture: &Fixture) -> Result<HookEvent> {
     let input = fixture.input.hook.clone();
     let input = input.ok_or_else(|| Error::InvalidInput("the input of the fixture has no hook".to_owned()))?;

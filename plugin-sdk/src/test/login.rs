@@ -128,7 +128,7 @@ impl<T: Login> LoginSession<'_, T> {
         self.step(|plugin, screen| plugin.answer(&answers, screen))
     }
 
-    /// Stores a secret; the plugin gets its name.
+    /// Keeps a secret; the plugin is told its name.
     fn typed_in<'k>(&mut self, key: &'k str, value: &str) -> &'k str {
         self.host.0.borrow_mut().keep_secret(&self.slot, key, value);
         self.typed.insert(key.to_owned());
