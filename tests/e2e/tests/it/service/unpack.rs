@@ -409,6 +409,9 @@ fn unpack_under_kills(home: &Home, mut service: Service, kills: u64) {
         service.call("DELETE", &format!("/api/v1/tasks/{task}"), None);
     }
     println!("{kill} kills in {rounds} rounds, {in_the_middle} of them before the directory was there");
-    assert!(in_the_middle > 0 && (kill < 2 || in_the_middle < kill), "kills come on both sides");
+    assert!(
+        in_the_middle > 0 && (kill < 2 || in_the_middle < kill),
+        "kills come on both sides"
+    );
     service.terminate().assert_success();
 }
