@@ -235,7 +235,7 @@ impl Shared {
         let loaded = self.once_loaded(plugin, loaded, ask).await.map_err(refused)?;
         let (running, manifest) = loaded.callable().map_err(refused)?;
         let wall = ask.wall(manifest).ok_or_else(|| refused(CallFailure::Incapable))?;
-        // Hooks and work on files have places of their own, so that none of them delays a call that somebody waits for.
+        // Hooks and work on files have places of their own, so that none of them delays an interactive call.
         let _slot = if let Ask::Hook(_) | Ask::Post(_) = ask {
             None
         } else {

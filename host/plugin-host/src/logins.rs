@@ -254,7 +254,7 @@ impl Session {
         let mut machine = self.machine();
         let effects = machine.apply(input, now)?;
         if machine.ended().is_some() {
-            // Here and not with the effects, which nobody performs of a login that is cancelled by another or expires.
+            // Here and not with the effects, which are not performed for a login that expires or is cancelled by another one.
             self.draft.close();
             self.ended.cancel();
         }

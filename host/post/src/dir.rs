@@ -235,7 +235,7 @@ impl Dir {
         to: impl AsRef<OsStr>,
     ) -> Result<(), FileError> {
         let (name, to) = (name.as_ref(), to.as_ref());
-        // It is looked at where nobody exchanges it between the two.
+        // It is compared in `other`, where no other process exchanges it between the rename and the check.
         let renamed = self.rename(name, other, to);
         renamed.map_err(|error| self.error("rename", name, error))?;
         if other.identity(to)? == expected {
@@ -328,7 +328,7 @@ pub(crate) struct Identity {
     inode: u64,
 }
 
-/// A file as it was when it was used, so that another one, or what was written to it since, is told from it.
+/// A file as it was when it was used: another file, or one that was written to since, differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Original {

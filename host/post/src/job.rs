@@ -664,7 +664,7 @@ impl State {
     fn failed(&mut self, id: JobId, run: Run, reason: String, effects: &mut Vec<Effect>) {
         if let Some(job) = self.running(id, run) {
             job.record.first = None;
-            // What a step makes anew it takes back when it fails: what is there then is somebody else's.
+            // What a step makes anew it takes back when it fails: what is there then is not its own.
             job.record.intended.truncate(job.record.files.len());
             let phase = if job.is_cancelled {
                 Phase::Cancelled

@@ -137,7 +137,7 @@ struct Complete {
     identity: Option<Identity>,
 }
 
-/// What appeared, and how it is told from what takes its name later.
+/// What appeared, and what distinguishes it from anything that takes its name later.
 #[derive(Debug)]
 pub(crate) struct Appeared {
     pub(crate) placed: Placed,
@@ -183,7 +183,7 @@ impl Stage {
         let dir = destination.make(&name)?;
         let lock = locked(&dir, OFlags::EXCL)?;
         if !is_private(&dir)? {
-            // Somebody else's, in the place of the one that was made.
+            // Not the one that was made: another process has put it in its place.
             return Err(destination.error("make", &name, io::ErrorKind::PermissionDenied));
         }
         let stage = Self {
@@ -350,7 +350,7 @@ pub(crate) fn recover_hidden(destination: Dir, run: &RunId) -> Result<Option<Hid
         };
         let placed = wanted.clone();
         match stage.take_back(&payload, &Appeared { placed, identity }) {
-            // Somebody has removed or renamed it.
+            // Another process has removed or renamed it.
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
             taken => taken?,
         }

@@ -146,15 +146,21 @@ async fn resume_to_its_end<S: AsyncRead + AsyncWrite + Unpin>(client: &mut Clien
     client.until("taskChanged", is_complete).await;
 }
 
+/// The tasks of two volumes: the first, whose job waits, and the second, which is paused.
+async fn one_of_two_volumes<S: AsyncRead + AsyncWrite + Unpin>(client: &mut Client<S>) -> (String, String) {
+    client.snapshot().await;
+    set_chain(client, &json!([{"kind": "unpack"}])).await;
+    let second = client.create("fake://finish/a.part2.rar", true).await;
+    let first = client.create("fake://finish/a.part1.rar", false).await;
+    waiting(client, &first).await;
+    (first, second)
+}
+
 #[tokio::test]
 async fn the_job_that_waits_takes_the_last_volume() {
     let world = World::new().await;
     let mut client = world.client().await;
-    client.snapshot().await;
-    set_chain(&mut client, &json!([{"kind": "unpack"}])).await;
-    let second = client.create("fake://finish/a.part2.rar", true).await;
-    let first = client.create("fake://finish/a.part1.rar", false).await;
-    waiting(&mut client, &first).await;
+    let (first, second) = one_of_two_volumes(&mut client).await;
     resume_to_its_end(&mut client, &second).await;
     assert_eq!(
         ended(&mut client, &first).await["state"],
@@ -169,11 +175,7 @@ async fn the_job_that_waits_takes_the_last_volume() {
 async fn a_job_that_was_cancelled_while_it_waited_begins_again_only_by_a_retry() {
     let world = World::new().await;
     let mut client = world.client().await;
-    client.snapshot().await;
-    set_chain(&mut client, &json!([{"kind": "unpack"}])).await;
-    let second = client.create("fake://finish/a.part2.rar", true).await;
-    let first = client.create("fake://finish/a.part1.rar", false).await;
-    waiting(&mut client, &first).await;
+    let (first, second) = one_of_two_volumes(&mut client).await;
     client.call(Method::PostCancel, json!({"jobId": 1})).await.unwrap();
     resume_to_its_end(&mut client, &second).await;
     // Tasks are followed in the order in which they were completed.

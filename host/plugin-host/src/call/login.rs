@@ -481,7 +481,7 @@ impl Shared {
         self.to_its_end(plugin, renewal).await
     }
 
-    /// Waits for `work`, which goes on when nobody waits for it any more.
+    /// Waits for `work`, which continues if the caller is cancelled.
     async fn to_its_end<T: Send + 'static>(
         &self,
         plugin: &Identity,

@@ -27,7 +27,7 @@ pub(crate) const LOGIN_WALL: Duration = Duration::from_secs(10);
 /// How long a hook may take.
 const HOOK_WALL: Duration = Duration::from_secs(5);
 
-/// How long work on finished files may take: unpacking does. Nobody waits for it but the steps that follow it.
+/// How long work on finished files may take: unpacking does. Only the steps that follow it wait for it.
 const POST_WALL: Duration = Duration::from_mins(30);
 
 /// A call about a URL.

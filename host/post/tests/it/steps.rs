@@ -112,7 +112,7 @@ fn a_checksum_is_neither_of_nor_compared_with_what_is_no_regular_file() {
     let root = rig.downloads();
     let write = |name: &str, id: &str| checksum::write(&root, &root.join(name), Algorithm::Sha256, &run(id));
     let first = write("a.bin", "1").unwrap();
-    // Its content is the same, and it is somebody else's.
+    // Its content is the same, and the step did not make it.
     fs::rename(first, rig.root.path().join("elsewhere")).unwrap();
     symlink(rig.root.path().join("elsewhere"), root.join("a.bin.sha256")).unwrap();
     let second = write("a.bin", "1").unwrap();

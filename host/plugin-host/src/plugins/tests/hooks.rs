@@ -144,7 +144,7 @@ async fn that_calls_of_a_hook_pause_is_seen_without_asking() {
     let condition = || world.plugins.get(&identity("a")).unwrap().condition.0;
     let mut changes = world.plugins.changes();
     assert_eq!(condition(), Condition::Ok);
-    // It is told of three events.
+    // It receives three events.
     download(&engine, "https://a.test/file").await;
     assert!(tokio::time::timeout(PATIENCE, changes.changed()).await.unwrap());
     assert_eq!(condition(), Condition::Degraded);

@@ -492,7 +492,7 @@ async fn a_login_that_is_cancelled_when_its_account_is_being_written_succeeds() 
     let world = with_shelf("").await;
     let acme = identity("acme");
     let begun = world.plugins.begin_login(&acme, request()).await.unwrap().session;
-    // The table is taken: whoever writes waits.
+    // The table is taken: writers wait.
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let (taken, is_taken) = tokio::sync::oneshot::channel();
     let store = world.store.clone();
