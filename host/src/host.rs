@@ -1,7 +1,7 @@
 //! [`Host`]: a complete service in the process of an embedding program.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
     time::Duration,
@@ -12,6 +12,7 @@ use daemon::Daemon;
 use engine::{Engine, SystemProxy};
 use service::Service;
 use transfer::{Failure, Transport};
+use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
 
 use crate::{plugins, programs};
@@ -48,7 +49,9 @@ pub struct Builder {
     language: Option<String>,
     system_proxy: SystemProxy,
     http: transfer_http::Config,
+    ftp: transfer_ftp::Config,
     transports: Vec<Arc<dyn Transport>>,
+    peer_addresses: Option<Vec<IpAddr>>,
     svc: Option<PathBuf>,
 }
 
@@ -58,6 +61,9 @@ pub enum StartError {
     /// The configuration of the HTTP transport is invalid.
     #[error(transparent)]
     Http(#[from] Failure),
+    /// The client for trackers cannot be made.
+    #[error(transparent)]
+    Trackers(#[from] egress::client::ClientError),
     /// The daemon cannot start: its data directory is in use or not accessible.
     #[error(transparent)]
     Daemon(#[from] daemon::StartError),
@@ -106,7 +112,22 @@ impl Builder {
         self
     }
 
-    /// Adds a transport beside HTTP.
+    /// The configuration of FTP downloads.
+    #[must_use]
+    pub fn ftp(mut self, config: transfer_ftp::Config) -> Self {
+        self.ftp = config;
+        self
+    }
+
+    /// The addresses on which peers of torrents are accepted; by default all of this machine. The port is a setting of the
+    /// service, and none is open before the first torrent.
+    #[must_use]
+    pub fn accept_peers_on(mut self, addresses: impl Into<Vec<IpAddr>>) -> Self {
+        self.peer_addresses = Some(addresses.into());
+        self
+    }
+
+    /// Adds a transport beside HTTP, FTP and BitTorrent.
     #[must_use]
     pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
         self.transports.push(transport);
@@ -126,9 +147,15 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut transports = self.transports;
         transports.push(Arc::new(HttpTransport::new(self.http)?));
+        transports.push(Arc::new(FtpTransport::new(self.ftp)?));
         let mut config = daemon::Config::new(&self.data_dir, &self.save_dir);
         config.engine.system_proxy = self.system_proxy;
         config.market = plugins::market();
+        let mut torrents = transfer_torrent::Config::new(command::directories::torrents(&self.data_dir))?;
+        if let Some(addresses) = self.peer_addresses {
+            torrents.settings.addresses = addresses;
+        }
+        config.torrents = Some(torrents);
         config.tools = self
             .svc
             .clone()
@@ -167,7 +194,9 @@ impl Host {
             language: None,
             system_proxy: SystemProxy::default(),
             http: transfer_http::Config::default(),
+            ftp: transfer_ftp::Config::default(),
             transports: Vec::new(),
+            peer_addresses: None,
             svc: None,
         }
     }

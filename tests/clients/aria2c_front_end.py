@@ -50,6 +50,14 @@ def start(downloads, *options):
             time.sleep(0.002)
 
 
+def leads_to(link, target):
+    """Whether a link of /proc leads there. Files that were open a moment ago are gone by now."""
+    try:
+        return os.readlink(link) == target
+    except OSError:
+        return False
+
+
 def owner(port):
     """The program that has the connection from this port of this machine open."""
     with open("/proc/net/tcp") as table:
@@ -57,7 +65,7 @@ def owner(port):
     inode = next(row[9] for row in rows[1:] if row[1] == f"0100007F:{port:04X}")
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if any(os.readlink(file) == f"socket:[{inode}]" for file in (process / "fd").iterdir()):
+            if any(leads_to(file, f"socket:[{inode}]") for file in (process / "fd").iterdir()):
                 return os.readlink(process / "exe")
         except OSError:
             continue

@@ -14,7 +14,7 @@ use crate::{
     access::key::{AccessKey, NoRandom, SetupCode},
     capture::pending::Pending,
     gate::Gate,
-    link::{connect::Connect, daemon::Daemon},
+    link::{connect::Connect, daemon::Daemon, questions::Subscribers},
     projection::hub::Hub,
     serve::Acceptor,
     settings::{
@@ -96,6 +96,8 @@ impl Agent {
         // The dialect subscribes before the first task exists, so it misses none.
         let changes = Changes::of(Arc::clone(&hub));
         let daemon = Daemon::start(Arc::new(connect), Arc::clone(&hub), config.version.clone(), &shutdown);
+        let subscribers = Subscribers::default();
+        shutdown.spawn_until_drain(subscribers.clone().follow(daemon.clone()));
         let aria2 = Arc::new(Dialect::new(
             hub.epoch(),
             dialect(&config),
@@ -116,6 +118,7 @@ impl Agent {
                 Arc::clone(&daemon.hub.metrics),
             )),
             daemon,
+            subscribers,
             pending,
             budget: Budget::default(),
             aria2,

@@ -4,7 +4,7 @@
 //! Holds references only; the task itself stays in the service's record.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
 };
 
@@ -12,6 +12,7 @@ use protocol::{TaskRuntimeDto, TaskStatus};
 
 use crate::{
     service::{Change, Snapshot, Task},
+    torrent::Torrent,
     vocabulary::gid::Gid,
 };
 
@@ -20,6 +21,9 @@ const MAX_NOTICES: usize = 64 * 1024;
 
 /// Removed downloads that are kept; aria2's own default of `max-download-result`.
 const MAX_REMOVED: usize = 1000;
+
+/// Files of removed torrents that are kept for [`Board::removed`]: about 6 MiB.
+const MAX_REMOVED_FILES: usize = 20_000;
 
 /// The kinds of notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +34,12 @@ pub enum Kind {
     Pause,
     /// The download was removed while it was active.
     Stop,
-    /// The file is complete.
+    /// The file is complete, and is not seeded any more.
     Complete,
     /// The download failed.
     Error,
+    /// The files of a torrent are complete; it may be seeded now.
+    BtComplete,
 }
 
 impl Kind {
@@ -44,6 +50,7 @@ impl Kind {
             Self::Stop => "aria2.onDownloadStop",
             Self::Complete => "aria2.onDownloadComplete",
             Self::Error => "aria2.onDownloadError",
+            Self::BtComplete => "aria2.onBtDownloadComplete",
         }
     }
 }
@@ -62,15 +69,74 @@ pub(crate) struct Download {
     pub(crate) progress: Option<Arc<TaskRuntimeDto>>,
     /// Whether it was removed while active, so that there is no task any more.
     pub(crate) is_removed: bool,
+    /// What it has to do with others.
+    pub(crate) kin: Kin,
+    /// What the service knows of it beyond its record, if it is a torrent and that was asked for.
+    pub(crate) torrent: Option<Arc<Torrent>>,
+}
+
+/// How a download came from another one. The first task of a group is what the others came from: a directory, for
+/// example, becomes its first file and then the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Kin {
+    #[default]
+    None,
+    /// These came from it.
+    First(Vec<Gid>),
+    /// It came from this one.
+    Other(Gid),
 }
 
 impl Download {
+    pub(crate) fn state(&self) -> State {
+        State::of(&*self.task)
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
-        self.is_removed || Class::of(self.task.status()) == Class::Stopped
+        self.is_removed || self.state().class() == Class::Stopped
     }
 
     pub(crate) fn is_active(&self) -> bool {
-        !self.is_removed && Class::of(self.task.status()) == Class::Active
+        !self.is_removed && self.state().class() == Class::Active
+    }
+}
+
+/// What a task does, in aria2's terms: a torrent that is seeded has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// For its turn to download, or to be seeded.
+    Waiting,
+    Downloading,
+    Seeding,
+    /// Before it was complete, or while it was seeded.
+    Paused,
+    Complete,
+    Failed,
+}
+
+/// Values of `seedingStatus`.
+const SEEDING: u8 = 1;
+const STOPPED_BY_USER: u8 = 4;
+const WAITING_TO_SEED: u8 = 8;
+
+impl State {
+    fn of(task: &dyn Task) -> Self {
+        match (task.status(), task.seeding_status()) {
+            (TaskStatus::Downloading | TaskStatus::Preparing, _) => Self::Downloading,
+            (TaskStatus::Pending, _) | (TaskStatus::Completed, WAITING_TO_SEED) => Self::Waiting,
+            (TaskStatus::Paused, _) | (TaskStatus::Completed, STOPPED_BY_USER) => Self::Paused,
+            (TaskStatus::Completed, SEEDING) => Self::Seeding,
+            (TaskStatus::Completed, _) => Self::Complete,
+            (TaskStatus::Error, _) => Self::Failed,
+        }
+    }
+
+    fn class(self) -> Class {
+        match self {
+            Self::Downloading | Self::Seeding => Class::Active,
+            Self::Waiting | Self::Paused => Class::Waiting,
+            Self::Complete | Self::Failed => Class::Stopped,
+        }
     }
 }
 
@@ -91,12 +157,8 @@ enum Class {
 }
 
 impl Class {
-    fn of(status: TaskStatus) -> Self {
-        match status {
-            TaskStatus::Downloading | TaskStatus::Preparing => Self::Active,
-            TaskStatus::Pending | TaskStatus::Paused => Self::Waiting,
-            TaskStatus::Completed | TaskStatus::Error => Self::Stopped,
-        }
+    fn of(task: &dyn Task) -> Self {
+        State::of(task).class()
     }
 }
 
@@ -112,11 +174,68 @@ struct Entry {
     number: u64,
 }
 
+/// What notices depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    state: State,
+    is_torrent: bool,
+    /// Whether everything was downloaded.
+    is_whole: bool,
+}
+
+impl Seen {
+    fn of(task: &dyn Task) -> Self {
+        Self {
+            state: State::of(task),
+            is_torrent: task.is_torrent(),
+            is_whole: task.status() == TaskStatus::Completed,
+        }
+    }
+
+    /// A stopped task that is stopped in a new snapshot as well gives no second notice, whatever its state is.
+    fn as_of_replacement(self, is: Self) -> Self {
+        let is_unchanged = self.state.class() == Class::Stopped && is.state.class() == Class::Stopped;
+        if is_unchanged { is } else { self }
+    }
+}
+
+/// The notices about a change of a task; neither `was` before it was created nor `is` after it was deleted.
+fn kinds(was: Option<Seen>, is: Option<Seen>) -> [Option<Kind>; 2] {
+    let was_active = was.is_some_and(|was| was.state.class() == Class::Active);
+    let Some(is) = is else {
+        return [was_active.then_some(Kind::Stop), None];
+    };
+    let was_whole = was.is_some_and(|was| was.is_whole);
+    let whole = (is.is_torrent && is.is_whole && !was_whole).then_some(Kind::BtComplete);
+    let was = was.map(|was| was.state);
+    let change = match is.state {
+        state if was == Some(state) => None,
+        // It was active when it became complete.
+        State::Seeding if whole.is_some() => None,
+        State::Downloading | State::Seeding if !was_active => Some(Kind::Start),
+        State::Paused if was_active => Some(Kind::Pause),
+        State::Complete => Some(Kind::Complete),
+        State::Failed => Some(Kind::Error),
+        State::Waiting | State::Downloading | State::Seeding | State::Paused => None,
+    };
+    [whole, change]
+}
+
 /// A stopped download: a task, or a removed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     Task(Gid),
     Removed(Gid),
+}
+
+/// A download that was removed while it was active.
+#[derive(Debug)]
+struct Removed {
+    /// Its sequence number among the stopped.
+    number: u64,
+    /// Its last state.
+    task: Arc<dyn Task>,
+    torrent: Option<Arc<Torrent>>,
 }
 
 /// A filter for the tasks of a list.
@@ -131,11 +250,13 @@ pub(crate) struct Board {
     active: BTreeMap<u64, Gid>,
     /// By sequence number of stopping.
     stopped: BTreeMap<u64, Stopped>,
-    /// The last state of removed downloads, with their sequence numbers among the stopped.
-    removed: BTreeMap<Gid, (u64, Arc<dyn Task>)>,
+    /// Downloads without a task.
+    removed: BTreeMap<Gid, Removed>,
     last_number: u64,
     /// By queue id.
     ranks: HashMap<String, u32>,
+    /// The tasks of each group, by age.
+    groups: HashMap<String, BTreeSet<(u64, Gid)>>,
     notices: VecDeque<(Kind, Gid)>,
     newest_notice: u64,
     /// Downloads that stopped since this process started.
@@ -158,20 +279,26 @@ impl Board {
     fn put(&mut self, age: u64, task: Arc<dyn Task>) {
         let Some(gid) = Gid::of_task(task.id()) else { return };
         self.revision += 1;
-        let (status, class) = (task.status(), Class::of(task.status()));
+        let (is, class) = (Seen::of(&*task), Class::of(&*task));
         if class != Class::Active {
             self.progress.remove(&gid);
         }
-        let was = self.tasks.get(&gid).map(|entry| entry.task.status());
+        let was = self.tasks.get(&gid).map(|entry| Seen::of(&*entry.task));
         match self.tasks.get_mut(&gid) {
             // It keeps its position.
-            Some(entry) if was.map(Class::of) == Some(class) && class != Class::Waiting => entry.task = task,
+            Some(entry)
+                if was.is_some_and(|was| was.state.class() == class)
+                    && class != Class::Waiting
+                    && entry.task.group() == task.group() =>
+            {
+                entry.task = task;
+            }
             _ => {
                 self.remove_entry(gid);
                 self.insert_entry(gid, age, task);
             }
         }
-        self.notice(gid, was, Some(status));
+        self.notice(gid, was, Some(is));
     }
 
     fn delete(&mut self, id: &str) {
@@ -181,8 +308,8 @@ impl Board {
             return;
         };
         self.revision += 1;
-        let was = task.status();
-        if Class::of(was) == Class::Active {
+        let was = Seen::of(&*task);
+        if was.state.class() == Class::Active {
             self.keep_removed(gid, task);
         }
         self.notice(gid, Some(was), None);
@@ -196,7 +323,7 @@ impl Board {
 
     fn insert_entry(&mut self, gid: Gid, age: u64, task: Arc<dyn Task>) {
         let mut number = 0;
-        let class = Class::of(task.status());
+        let class = Class::of(&*task);
         if class == Class::Waiting {
             self.waiting.insert(self.sort_key(age, &*task), gid);
         } else {
@@ -208,17 +335,45 @@ impl Board {
                 self.stopped.insert(number, Stopped::Task(gid));
             }
         }
+        if !task.group().is_empty() {
+            self.groups
+                .entry(task.group().to_owned())
+                .or_default()
+                .insert((age, gid));
+        }
         self.tasks.insert(gid, Entry { task, age, number });
     }
 
     fn remove_entry(&mut self, gid: Gid) -> Option<Entry> {
         let entry = self.tasks.remove(&gid)?;
-        match Class::of(entry.task.status()) {
+        match Class::of(&*entry.task) {
             Class::Waiting => drop(self.waiting.remove(&self.sort_key(entry.age, &*entry.task))),
             Class::Active => drop(self.active.remove(&entry.number)),
             Class::Stopped => drop(self.stopped.remove(&entry.number)),
         }
+        if let Some(group) = self.groups.get_mut(entry.task.group()) {
+            group.remove(&(entry.age, gid));
+            if group.is_empty() {
+                self.groups.remove(entry.task.group());
+            }
+        }
         Some(entry)
+    }
+
+    fn kin(&self, gid: Gid, entry: &Entry) -> Kin {
+        let mut group = self.groups.get(entry.task.group()).into_iter().flatten();
+        match group.next() {
+            Some((_, first)) if *first == gid => {
+                let others: Vec<Gid> = group.map(|(_, other)| *other).collect();
+                if others.is_empty() {
+                    Kin::None
+                } else {
+                    Kin::First(others)
+                }
+            }
+            Some((_, first)) => Kin::Other(*first),
+            None => Kin::None,
+        }
     }
 
     fn sort_key(&self, age: u64, task: &dyn Task) -> SortKey {
@@ -230,9 +385,14 @@ impl Board {
     fn keep_removed(&mut self, gid: Gid, task: Arc<dyn Task>) {
         self.last_number += 1;
         self.stopped.insert(self.last_number, Stopped::Removed(gid));
-        self.removed.insert(gid, (self.last_number, task));
+        let removed = Removed {
+            number: self.last_number,
+            task,
+            torrent: None,
+        };
+        self.removed.insert(gid, removed);
         if self.removed.len() > MAX_REMOVED
-            && let Some((gid, _)) = self.removed.iter().min_by_key(|(_, (number, _))| *number)
+            && let Some((gid, _)) = self.removed.iter().min_by_key(|(_, removed)| removed.number)
         {
             self.forget(*gid);
         }
@@ -242,32 +402,38 @@ impl Board {
     pub(crate) fn forget(&mut self, gid: Gid) -> bool {
         let removed = self.removed.remove(&gid);
         self.revision += 1;
-        removed.is_some_and(|(number, _)| self.stopped.remove(&number).is_some())
+        removed.is_some_and(|removed| self.stopped.remove(&removed.number).is_some())
+    }
+
+    /// Keeps what was known of the torrent of a removed download, if it has not more files than such results may have
+    /// together.
+    pub(crate) fn remember(&mut self, gid: Gid, torrent: Arc<Torrent>) {
+        let kept = self.removed.values().filter_map(|removed| removed.torrent.as_ref());
+        let files: usize = kept.map(|torrent| torrent.files.len()).sum();
+        if files + torrent.files.len() > MAX_REMOVED_FILES {
+            return;
+        }
+        if let Some(removed) = self.removed.get_mut(&gid) {
+            removed.torrent = Some(torrent);
+            self.revision += 1;
+        }
     }
 
     pub(crate) fn forget_all(&mut self) {
-        for (number, _) in std::mem::take(&mut self.removed).into_values() {
-            self.stopped.remove(&number);
+        for removed in std::mem::take(&mut self.removed).into_values() {
+            self.stopped.remove(&removed.number);
         }
         self.revision += 1;
     }
 
-    fn notice(&mut self, gid: Gid, was: Option<TaskStatus>, is: Option<TaskStatus>) {
-        let was_active = was.is_some_and(|was| Class::of(was) == Class::Active);
-        let kind = match is {
-            _ if was == is => return,
-            Some(TaskStatus::Downloading | TaskStatus::Preparing) if !was_active => Kind::Start,
-            Some(TaskStatus::Paused) if was_active => Kind::Pause,
-            Some(TaskStatus::Completed) => Kind::Complete,
-            Some(TaskStatus::Error) => Kind::Error,
-            None if was_active => Kind::Stop,
-            _ => return,
-        };
-        self.stopped_in_all += u64::from(matches!(kind, Kind::Complete | Kind::Error | Kind::Stop));
-        self.newest_notice += 1;
-        self.notices.push_back((kind, gid));
-        if self.notices.len() > MAX_NOTICES {
-            self.notices.pop_front();
+    fn notice(&mut self, gid: Gid, was: Option<Seen>, is: Option<Seen>) {
+        for kind in kinds(was, is).into_iter().flatten() {
+            self.stopped_in_all += u64::from(matches!(kind, Kind::Complete | Kind::Error | Kind::Stop));
+            self.newest_notice += 1;
+            self.notices.push_back((kind, gid));
+            if self.notices.len() > MAX_NOTICES {
+                self.notices.pop_front();
+            }
         }
     }
 
@@ -279,6 +445,7 @@ impl Board {
         let before = std::mem::take(&mut self.tasks);
         self.waiting.clear();
         self.active.clear();
+        self.groups.clear();
         self.progress.clear();
         self.stopped.retain(|_, stopped| matches!(stopped, Stopped::Removed(_)));
         self.read_ranks(snapshot.queues);
@@ -292,16 +459,16 @@ impl Board {
             (number == 0, number, task.dated(), *age)
         });
         for (gid, age, task) in tasks {
-            let status = task.status();
+            let is = Seen::of(&*task);
             self.insert_entry(gid, age, task);
             if self.is_filled {
-                let was = before.get(&gid).map(|entry| Class::of(entry.task.status()));
-                self.notice_replaced(gid, was, status);
+                let was = before.get(&gid).map(|entry| Seen::of(&*entry.task));
+                self.notice(gid, was.map(|was| was.as_of_replacement(is)), Some(is));
             }
         }
         for (gid, entry) in &before {
-            if !self.tasks.contains_key(gid) && Class::of(entry.task.status()) == Class::Active {
-                self.notice(*gid, Some(TaskStatus::Downloading), None);
+            if !self.tasks.contains_key(gid) && Class::of(&*entry.task) == Class::Active {
+                self.notice(*gid, Some(Seen::of(&*entry.task)), None);
             }
         }
         snapshot
@@ -316,17 +483,6 @@ impl Board {
     fn force_gap(&mut self) {
         self.notices.clear();
         self.newest_notice += 1;
-    }
-
-    fn notice_replaced(&mut self, gid: Gid, was: Option<Class>, is: TaskStatus) {
-        let was = was.map(|class| match class {
-            Class::Active => TaskStatus::Downloading,
-            Class::Waiting => TaskStatus::Pending,
-            // A stopped task that stays stopped gives no second notice, whatever its status is.
-            Class::Stopped if Class::of(is) == Class::Stopped => is,
-            Class::Stopped => TaskStatus::Error,
-        });
-        self.notice(gid, was, Some(is));
     }
 
     fn rank(&mut self, queues: Vec<String>) {
@@ -351,22 +507,26 @@ impl Board {
     }
 
     fn download(&self, gid: Gid) -> Option<Download> {
-        let task = Arc::clone(&self.tasks.get(&gid)?.task);
+        let entry = self.tasks.get(&gid)?;
         Some(Download {
             gid,
-            task,
+            task: Arc::clone(&entry.task),
             progress: self.progress.get(&gid).cloned(),
             is_removed: false,
+            kin: self.kin(gid, entry),
+            torrent: None,
         })
     }
 
     fn removed(&self, gid: Gid) -> Option<Download> {
-        let (_, task) = self.removed.get(&gid)?;
+        let removed = self.removed.get(&gid)?;
         Some(Download {
             gid,
-            task: Arc::clone(task),
+            task: Arc::clone(&removed.task),
             progress: None,
             is_removed: true,
+            kin: Kin::None,
+            torrent: removed.torrent.clone(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! The methods, and messages with one or many calls.
 
 mod add;
+mod add_torrent;
 mod control;
 mod dispatch;
 pub(crate) mod message;
@@ -8,3 +9,4 @@ mod options;
 mod outcome;
 mod tally;
 mod tell;
+mod torrent;

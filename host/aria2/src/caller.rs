@@ -9,6 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     board::Board,
     dialect::Dialect,
+    option::Options,
     service::{Client, Rights},
     vocabulary::fault::{CommandError, Fault},
 };
@@ -88,6 +89,27 @@ impl Caller {
     /// Sends a command without a result. Its effect is visible to reads afterwards.
     pub(crate) async fn order(&self, method: protocol::Method, params: &(impl Serialize + Sync)) -> Result<(), Fault> {
         let OkResult { .. } = self.command(method, params).await?;
+        Ok(())
+    }
+
+    /// Fails if one download is to have what is the same for all torrents, and is otherwise there.
+    pub(crate) fn check_shared(&self, options: &Options) -> Result<(), Fault> {
+        let given = ["bt-enable-lpd", "enable-peer-exchange"];
+        let mut given = given
+            .into_iter()
+            .filter_map(|name| Some((name, options.get(name)?)))
+            .peekable();
+        if given.peek().is_none() {
+            return Ok(());
+        }
+        let settings = Options::of_settings(&self.dialect.service.config()?, "", false);
+        for (name, value) in given {
+            if settings.get(name).is_some_and(|shared| shared != value) {
+                return Err(Fault::new(format!(
+                    "The option '--{name}' is the same for all torrents: change it with aria2.changeGlobalOption."
+                )));
+            }
+        }
         Ok(())
     }
 

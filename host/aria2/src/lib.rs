@@ -17,7 +17,8 @@
 //! - `dialect`: what lives as long as the process
 //! - `status`: a download as aria2 describes it
 //! - `board`: the orders and the notices
-//! - `wire`: JSON-RPC, XML-RPC and Metalink as text
+//! - `torrent`: what is known of a torrent
+//! - `wire`: JSON-RPC and XML-RPC as text
 //! - `files`: aria2.conf, input files and session files
 //! - `option`: aria2's options
 //! - `service`: what the dialect needs of the service
@@ -33,6 +34,7 @@ mod notices;
 pub mod option;
 mod service;
 mod status;
+mod torrent;
 mod visitor;
 mod vocabulary;
 mod wire;

@@ -6,14 +6,16 @@ mod request;
 mod row;
 mod set;
 mod table;
+mod torrent;
 
 pub(crate) use self::{
-    request::{apply, change, check_proxies, selected, shown},
+    request::{apply, change, check_proxies, shown},
     row::OptionScope,
+    torrent::{admitted, below_top, excludes_trackers, index_out, of_document, of_torrent, selected},
 };
 pub use self::{
     request::{created, proxy, saved},
-    row::Row,
+    row::{Row, ports},
     set::Options,
     table::LETTERS,
 };

@@ -23,6 +23,15 @@ pub trait Task: Debug + Send + Sync {
     /// Its state.
     fn status(&self) -> TaskStatus;
 
+    /// What it does once it is complete: `seedingStatus` of its record.
+    fn seeding_status(&self) -> u8;
+
+    /// Whether it is a torrent.
+    fn is_torrent(&self) -> bool;
+
+    /// Its group's id; empty: it has none.
+    fn group(&self) -> &str;
+
     /// The time of completion, else of creation, in Unix seconds.
     fn dated(&self) -> u64;
 
@@ -91,6 +100,10 @@ pub trait Service: Debug + Send + Sync {
         params: &'s RawValue,
     ) -> BoxFuture<'s, Result<Box<RawValue>, CommandError>>;
 
+    /// Uploads a torrent file that is too large for a command; returns the id that `torrentBlobId` of a request names it
+    /// by, once.
+    fn keep_torrent(&self, file: Vec<u8>) -> BoxFuture<'_, Result<String, CommandError>>;
+
     /// Sums over the tasks, and the default directory.
     fn stats(&self) -> Result<RuntimeStats, CommandError>;
 
@@ -139,6 +152,9 @@ pub(crate) mod fake {
         queue: String,
         queue_order: u32,
         status: TaskStatus,
+        seeding_status: u8,
+        group: String,
+        is_torrent: bool,
         dated: u64,
         members: Vec<(String, String)>,
     }
@@ -152,6 +168,9 @@ pub(crate) mod fake {
             queue: text("queueId"),
             queue_order: record["queueOrder"].as_u64().unwrap_or(0).try_into().unwrap(),
             status: serde_json::from_value(record["status"].clone()).unwrap_or_default(),
+            seeding_status: record["seedingStatus"].as_u64().unwrap_or(0).try_into().unwrap(),
+            group: text("groupId"),
+            is_torrent: !text("infoHash").is_empty(),
             dated: number("completedAt").max(number("createdAt")),
             members: members.map(|(name, value)| (name.clone(), value.to_string())).collect(),
         }
@@ -172,6 +191,18 @@ pub(crate) mod fake {
 
         fn status(&self) -> TaskStatus {
             self.status
+        }
+
+        fn seeding_status(&self) -> u8 {
+            self.seeding_status
+        }
+
+        fn is_torrent(&self) -> bool {
+            self.is_torrent
+        }
+
+        fn group(&self) -> &str {
+            &self.group
         }
 
         fn dated(&self) -> u64 {

@@ -2,10 +2,14 @@
 //!
 //! Texts of the task's record are JSON already and are copied unchanged.
 
-use protocol::{SegmentDto, TaskRuntimeDto, TaskStatus};
+use protocol::{SegmentDto, TaskRuntimeDto, TaskStatus, TorrentFileDto};
 use serde_json::{Value, value::RawValue};
 
-use crate::{board::Download, vocabulary::fault::error_code};
+use crate::{
+    board::{Download, Kin, State},
+    torrent::{Parts, Torrent},
+    vocabulary::fault::error_code,
+};
 
 /// The unit of aria2's bitfield.
 const PIECE_BYTES: u64 = 1024 * 1024;
@@ -25,6 +29,8 @@ struct Record<'t> {
     save_dir: &'t str,
     downloaded_bytes: u64,
     total_bytes: u64,
+    uploaded_bytes: u64,
+    info_hash: &'t str,
     error_message: &'t str,
     error_kind: &'t str,
 }
@@ -38,6 +44,8 @@ impl<'t> Record<'t> {
             save_dir: EMPTY,
             downloaded_bytes: 0,
             total_bytes: 0,
+            uploaded_bytes: 0,
+            info_hash: EMPTY,
             error_message: EMPTY,
             error_kind: EMPTY,
         };
@@ -48,6 +56,8 @@ impl<'t> Record<'t> {
             "saveDir" => record.save_dir = value,
             "downloadedBytes" => record.downloaded_bytes = value.parse().unwrap_or(0),
             "totalBytes" => record.total_bytes = value.parse().unwrap_or(0),
+            "uploadedBytes" => record.uploaded_bytes = value.parse().unwrap_or(0),
+            "infoHash" => record.info_hash = value,
             "errorMessage" => record.error_message = value,
             "errorKind" => record.error_kind = value,
             _ => {}
@@ -75,6 +85,7 @@ pub(crate) struct Keys(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Bitfield,
+    Bittorrent,
     CompletedLength,
     Connections,
     Dir,
@@ -82,9 +93,14 @@ enum Key {
     ErrorCode,
     ErrorMessage,
     Files,
+    FollowedBy,
+    Following,
     Gid,
+    InfoHash,
     NumPieces,
+    NumSeeders,
     PieceLength,
+    Seeder,
     Status,
     TotalLength,
     UploadLength,
@@ -92,8 +108,9 @@ enum Key {
 }
 
 /// In output order.
-const KEYS: [(&str, Key); 15] = [
+const KEYS: [(&str, Key); 21] = [
     ("bitfield", Key::Bitfield),
+    ("bittorrent", Key::Bittorrent),
     ("completedLength", Key::CompletedLength),
     ("connections", Key::Connections),
     ("dir", Key::Dir),
@@ -101,9 +118,14 @@ const KEYS: [(&str, Key); 15] = [
     ("errorCode", Key::ErrorCode),
     ("errorMessage", Key::ErrorMessage),
     ("files", Key::Files),
+    ("followedBy", Key::FollowedBy),
+    ("following", Key::Following),
     ("gid", Key::Gid),
+    ("infoHash", Key::InfoHash),
     ("numPieces", Key::NumPieces),
+    ("numSeeders", Key::NumSeeders),
     ("pieceLength", Key::PieceLength),
+    ("seeder", Key::Seeder),
     ("status", Key::Status),
     ("totalLength", Key::TotalLength),
     ("uploadLength", Key::UploadLength),
@@ -122,6 +144,20 @@ impl Keys {
             return Self(u32::MAX);
         }
         Self(names.iter().fold(0, |keys, name| keys | bit(name)))
+    }
+
+    fn has(self, wanted: Key) -> bool {
+        KEYS.iter()
+            .position(|(_, key)| *key == wanted)
+            .is_some_and(|index| self.0 & (1 << index) != 0)
+    }
+
+    /// What must be known of a torrent to write these keys; none if its task's record is enough.
+    pub(crate) fn parts(self) -> Option<Parts> {
+        let (files, pieces) = (self.has(Key::Files), self.has(Key::Bitfield));
+        let about = [Key::Bittorrent, Key::NumPieces, Key::PieceLength];
+        let is_needed = files || pieces || about.into_iter().any(|key| self.has(key));
+        is_needed.then_some(Parts { files, pieces })
     }
 }
 
@@ -177,47 +213,68 @@ impl<'t> Status<'t> {
         Self { download, record }
     }
 
-    fn state(&self) -> TaskStatus {
-        self.download.task.status()
-    }
-
     fn progress(&self) -> Option<&TaskRuntimeDto> {
         self.download.progress.as_deref()
     }
 
     /// The status in aria2's terms.
     fn word(&self) -> &'static str {
-        match self.state() {
+        match self.download.state() {
             _ if self.download.is_removed => "removed",
-            TaskStatus::Downloading | TaskStatus::Preparing => "active",
-            TaskStatus::Pending => "waiting",
-            TaskStatus::Paused => "paused",
-            TaskStatus::Completed => "complete",
-            TaskStatus::Error => "error",
+            State::Downloading | State::Seeding => "active",
+            State::Waiting => "waiting",
+            State::Paused => "paused",
+            State::Complete => "complete",
+            State::Failed => "error",
         }
     }
 
+    fn torrent(&self) -> Option<&Torrent> {
+        self.download.torrent.as_deref()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.download.task.status() == TaskStatus::Completed
+    }
+
     fn done_bytes(&self) -> u64 {
-        let progress = self.progress();
+        // A run that seeds counts from its own start, and a removed torrent has no run.
+        let torrent = self
+            .torrent()
+            .filter(|torrent| !torrent.files.is_empty() && self.download.is_removed);
+        if let Some(torrent) = torrent {
+            let wanted = torrent.files.iter().filter(|file| torrent.is_selected(file));
+            return wanted.map(|file| file.done_bytes).sum();
+        }
+        let progress = self.progress().filter(|_| !self.is_whole());
         progress.map_or(self.record.downloaded_bytes, |progress| progress.downloaded_bytes)
     }
 
     fn total_bytes(&self) -> u64 {
         let measured = self.progress().map_or(0, |progress| progress.total_bytes);
-        if measured > 0 {
+        if measured > 0 && !self.is_whole() {
             measured
         } else {
             self.record.total_bytes
         }
     }
 
-    fn pieces(&self) -> u64 {
-        self.total_bytes().div_ceil(PIECE_BYTES)
+    fn uploaded_bytes(&self) -> u64 {
+        let measured = self.progress().map_or(0, |progress| progress.uploaded_bytes);
+        measured.max(self.record.uploaded_bytes)
     }
 
-    fn speed(&self) -> u64 {
+    fn pieces(&self) -> u64 {
+        match self.torrent() {
+            Some(torrent) => torrent.about.pieces.into(),
+            None => self.total_bytes().div_ceil(PIECE_BYTES),
+        }
+    }
+
+    /// A number of the run, which is 0 without one.
+    fn measured<T: Into<u64>>(&self, read: impl FnOnce(&TaskRuntimeDto) -> T) -> u64 {
         let progress = self.progress().filter(|_| self.download.is_active());
-        progress.map_or(0, |progress| progress.download_bps)
+        progress.map_or(0, |progress| read(progress).into())
     }
 
     /// Writes the requested keys.
@@ -234,45 +291,126 @@ impl<'t> Status<'t> {
     fn write_key(&self, object: &mut Object<'_>, name: &str, key: Key) {
         let is_stopped = self.download.is_stopped();
         match key {
-            Key::Bitfield => {
-                if let Some(bits) = self.bitfield() {
-                    object.plain(name, &[&data_encoding::HEXLOWER.encode(&bits)]);
-                }
-            }
+            Key::Bitfield => self.write_bitfield(object, name),
             Key::CompletedLength => object.number(name, self.done_bytes()),
-            Key::Connections => {
-                let progress = self.progress().filter(|_| self.download.is_active());
-                let connections = progress.and_then(|progress| progress.active_transfers);
-                object.number(name, connections.unwrap_or(0).into());
-            }
+            Key::Connections => object.number(
+                name,
+                self.measured(|progress| progress.connected_peers.or(progress.active_transfers).unwrap_or(0)),
+            ),
             Key::Dir => object.json(name, self.record.save_dir),
-            Key::DownloadSpeed => object.number(name, self.speed()),
+            Key::DownloadSpeed => object.number(name, self.measured(|progress| progress.download_bps)),
             Key::ErrorCode if is_stopped => object.number(name, self.error_code().into()),
             Key::ErrorMessage if is_stopped => object.json(name, self.record.error_message),
             Key::ErrorCode | Key::ErrorMessage => {}
             Key::Files => self.write_files(object.name(name)),
+            Key::FollowedBy | Key::Following => self.write_kin(object, name, key),
             Key::Gid => object.plain(name, &[&self.download.gid.to_string()]),
             Key::NumPieces => object.number(name, self.pieces()),
-            Key::PieceLength => object.number(name, PIECE_BYTES),
+            Key::PieceLength => object.number(
+                name,
+                self.torrent()
+                    .map_or(PIECE_BYTES, |torrent| torrent.piece_bytes().into()),
+            ),
             Key::Status => object.plain(name, &[self.word()]),
             Key::TotalLength => object.number(name, self.total_bytes()),
-            Key::UploadLength | Key::UploadSpeed => object.plain(name, &["0"]),
+            Key::UploadLength => object.number(name, self.uploaded_bytes()),
+            Key::UploadSpeed => object.number(name, self.measured(|progress| progress.upload_bps)),
+            Key::Bittorrent | Key::InfoHash | Key::NumSeeders | Key::Seeder => {
+                if self.download.task.is_torrent() {
+                    self.write_of_torrent(object, name, key);
+                }
+            }
+        }
+    }
+
+    /// A key that only torrents have.
+    fn write_of_torrent(&self, object: &mut Object<'_>, name: &str, key: Key) {
+        match (key, self.torrent()) {
+            (Key::Bittorrent, Some(torrent)) => object.json(name, &torrent.bittorrent().to_string()),
+            (Key::InfoHash, _) => object.json(name, self.record.info_hash),
+            (Key::NumSeeders, _) => {
+                object.number(name, self.measured(|progress| progress.connected_seeds.unwrap_or(0)));
+            }
+            (Key::Seeder, _) if !self.download.is_stopped() => {
+                object.plain(name, &[if self.is_whole() { "true" } else { "false" }]);
+            }
+            _ => {}
+        }
+    }
+
+    fn write_kin(&self, object: &mut Object<'_>, name: &str, key: Key) {
+        match (&self.download.kin, key) {
+            (Kin::First(others), Key::FollowedBy) => {
+                let gids: Vec<_> = others.iter().map(ToString::to_string).collect();
+                object.json(name, &Value::from(gids).to_string());
+            }
+            (Kin::Other(first), Key::Following) => object.plain(name, &[&first.to_string()]),
+            _ => {}
+        }
+    }
+
+    fn write_bitfield(&self, object: &mut Object<'_>, name: &str) {
+        match self.torrent() {
+            Some(torrent) => {
+                if let Some(bits) = torrent.bitfield() {
+                    object.plain(name, &[bits]);
+                }
+            }
+            None => {
+                if let Some(bits) = self.bitfield() {
+                    object.plain(name, &[&data_encoding::HEXLOWER.encode(&bits)]);
+                }
+            }
         }
     }
 
     fn error_code(&self) -> u8 {
         /// aria2's code for a removed download.
         const REMOVED: u8 = 31;
-        match self.state() {
+        match self.download.state() {
             _ if self.download.is_removed => REMOVED,
-            TaskStatus::Error => error_code(unquoted(self.record.error_kind)),
+            State::Failed => error_code(unquoted(self.record.error_kind)),
             _ => 0,
         }
     }
 
-    /// The result of `getFiles`: one file.
+    /// The result of `getFiles`: one file, or those of a torrent.
     pub(crate) fn write_files(&self, text: &mut Vec<u8>) {
         text.push(b'[');
+        match self.torrent() {
+            Some(torrent) if torrent.files.is_empty() && !torrent.about.has_metadata => {
+                let path = Value::from(torrent.metadata_path()).to_string();
+                self.write_torrent_file(text, torrent, &TorrentFileDto::default(), &path);
+            }
+            Some(torrent) if !torrent.files.is_empty() => {
+                for (number, file) in torrent.files.iter().enumerate() {
+                    if number > 0 {
+                        text.push(b',');
+                    }
+                    self.write_torrent_file(text, torrent, file, &Value::from(&*file.file_path).to_string());
+                }
+            }
+            _ => self.write_file(text),
+        }
+        text.push(b']');
+    }
+
+    fn write_torrent_file(&self, text: &mut Vec<u8>, torrent: &Torrent, file: &TorrentFileDto, path: &str) {
+        let is_metadata = !torrent.about.has_metadata;
+        let mut object = Object::begin(text);
+        object.number("completedLength", file.done_bytes);
+        object.number("index", u64::from(file.index) + 1);
+        object.number("length", file.size_bytes);
+        object.json("path", path);
+        let is_selected = torrent.is_selected(file) || is_metadata;
+        object.plain("selected", &[if is_selected { "true" } else { "false" }]);
+        let uris = if is_metadata { Vec::new() } else { torrent.uris(file) };
+        let uris = uris.into_iter().map(|uri| Value::from(uri).to_string());
+        self.write_uri_list(object.name("uris"), uris);
+        object.end();
+    }
+
+    fn write_file(&self, text: &mut Vec<u8>) {
         let mut file = Object::begin(text);
         file.number("completedLength", self.done_bytes());
         file.plain("index", &["1"]);
@@ -283,17 +421,29 @@ impl<'t> Status<'t> {
         file.plain("selected", &["true"]);
         self.write_uris(file.name("uris"));
         file.end();
-        text.push(b']');
     }
 
-    /// The result of `getUris`: used and waiting ones.
+    /// The result of `getUris`: used and waiting ones. Those of a torrent are web servers that have its first file.
     pub(crate) fn write_uris(&self, text: &mut Vec<u8>) {
-        let is_used = self.download.is_active() || self.download.is_stopped() || self.done_bytes() > 0;
+        if self.download.task.is_torrent() {
+            let first = self
+                .torrent()
+                .and_then(|torrent| Some((torrent, torrent.files.first()?)));
+            let uris = first.map(|(torrent, file)| torrent.uris(file)).unwrap_or_default();
+            self.write_uri_list(text, uris.into_iter().map(|uri| Value::from(uri).to_string()));
+            return;
+        }
         let mirrors: Vec<&RawValue> = match self.record.mirrors {
             "[]" => Vec::new(),
             list => serde_json::from_str(list).unwrap_or_default(),
         };
         let uris = std::iter::once(self.record.url).chain(mirrors.into_iter().map(RawValue::get));
+        self.write_uri_list(text, uris);
+    }
+
+    /// Each URI is JSON already.
+    fn write_uri_list(&self, text: &mut Vec<u8>, uris: impl Iterator<Item: AsRef<str>>) {
+        let is_used = self.download.is_active() || self.download.is_stopped() || self.done_bytes() > 0;
         text.push(b'[');
         for (number, uri) in uris.enumerate() {
             if number > 0 {
@@ -301,15 +451,29 @@ impl<'t> Status<'t> {
             }
             let mut entry = Object::begin(text);
             entry.plain("status", &[if is_used { "used" } else { "waiting" }]);
-            entry.json("uri", uri);
+            entry.json("uri", uri.as_ref());
             entry.end();
         }
         text.push(b']');
     }
 
-    /// The result of `getServers`: one entry for each connection that receives bytes.
+    /// The result of `getServers`: one entry for each connection that receives bytes. The web servers of a torrent are
+    /// listed with its first file.
     pub(crate) fn write_servers(&self, text: &mut Vec<u8>) {
         text.push(b'[');
+        self.write_servers_of_first(text);
+        let files = self.torrent().map_or(1, |torrent| torrent.files.len());
+        for index in 2..=files {
+            text.push(b',');
+            let mut file = Object::begin(text);
+            file.plain("index", &[&index.to_string()]);
+            file.json("servers", "[]");
+            file.end();
+        }
+        text.push(b']');
+    }
+
+    fn write_servers_of_first(&self, text: &mut Vec<u8>) {
         let mut file = Object::begin(text);
         file.plain("index", &["1"]);
         let list = file.name("servers");
@@ -330,13 +494,12 @@ impl<'t> Status<'t> {
                 let mut entry = Object::begin(list);
                 entry.json("currentUri", &current);
                 entry.number("downloadSpeed", *speed);
-                entry.json("uri", &uri);
+                entry.json("uri", uri.as_ref());
                 entry.end();
             }
         }
         list.push(b']');
         file.end();
-        text.push(b']');
     }
 
     /// A bit for each complete piece, the first in the highest bit; none if that is unknown.
@@ -354,15 +517,14 @@ impl<'t> Status<'t> {
                 }
             }
         };
-        match (self.progress(), self.state()) {
-            (_, TaskStatus::Completed) => mark(0, total),
+        match (self.progress(), self.download.state()) {
+            _ if self.is_whole() => mark(0, total),
             (Some(progress), _) if progress.segments.is_empty() => mark(0, progress.downloaded_bytes),
             (Some(progress), _) => spans(&progress.segments)
                 .into_iter()
                 .for_each(|(start, end)| mark(start, end)),
             // For a download without a run, only the number of bytes is known.
-            (None, status)
-                if self.done_bytes() == 0 && status != TaskStatus::Pending && status != TaskStatus::Paused => {}
+            (None, State::Downloading | State::Failed) if self.done_bytes() == 0 => {}
             (None, _) => return None,
         }
         Some(bits)
@@ -395,17 +557,24 @@ fn spans(segments: &[SegmentDto]) -> Vec<(u64, u64)> {
 mod tests {
     use std::sync::Arc;
 
+    use protocol::{TorrentDto, TorrentPieces, TorrentRequest};
     use serde_json::json;
 
     use super::*;
     use crate::{service::fake, vocabulary::gid::Gid};
 
     fn written(task: &Value, progress: Option<TaskRuntimeDto>, keys: &[&str]) -> Value {
+        written_of(task, progress, None, keys)
+    }
+
+    fn written_of(task: &Value, progress: Option<TaskRuntimeDto>, torrent: Option<Torrent>, keys: &[&str]) -> Value {
         let download = Download {
             gid: Gid::chosen("00000000000000a1").unwrap(),
             task: Arc::new(fake::task(task)),
             progress: progress.map(Arc::new),
             is_removed: false,
+            kin: Kin::None,
+            torrent: torrent.map(Arc::new),
         };
         let mut text = Vec::new();
         Status::of(&download).write(&mut text, Keys::of(keys));
@@ -424,6 +593,123 @@ mod tests {
                 "gid": "00000000000000a1", "numPieces": "0", "pieceLength": "1048576", "status": "waiting",
                 "totalLength": "0", "uploadLength": "0", "uploadSpeed": "0"})
         );
+    }
+
+    /// A torrent of two files, the second of which is not wanted.
+    fn torrent() -> Torrent {
+        let file = |index: u32, path: &str, size_bytes: u64| TorrentFileDto {
+            index,
+            path: path.into(),
+            file_path: format!("/d/dir/{path}"),
+            size_bytes,
+            done_bytes: if index == 0 { 40_000 } else { 9152 },
+            wanted: index == 0,
+        };
+        let about = TorrentDto {
+            name: "dir".into(),
+            has_metadata: true,
+            is_multi_file: true,
+            piece_bytes: 16_384,
+            pieces: 6,
+            comment: "a comment".into(),
+            created_at: Some(1_700_000_000),
+            trackers: vec![vec!["http://t.test/a".into()]],
+            webseeds: vec!["http://w.test/ws/".into()],
+            options: TorrentRequest {
+                files: vec![0],
+                ..TorrentRequest::default()
+            },
+            ..TorrentDto::default()
+        };
+        Torrent {
+            about,
+            files: vec![file(0, "a b.bin", 40_000), file(1, "sub/c.bin", 50_000)],
+            pieces: Some(TorrentPieces {
+                bitfield: "e0".into(),
+                ..TorrentPieces::default()
+            }),
+        }
+    }
+
+    /// What aria2c 1.36 answers for such a torrent.
+    #[test]
+    fn a_torrent_that_is_seeded_has_aria2s_keys_and_no_others() {
+        let task = json!({"url": "magnet:?xt=urn:btih:aa", "fileName": "dir", "saveDir": "/d", "status": 3, "seedingStatus": 1,
+            "infoHash": "aa", "downloadedBytes": 49152, "totalBytes": 49152, "uploadedBytes": 7});
+        // A run that seeds counts from its own start.
+        let progress = TaskRuntimeDto {
+            total_bytes: 49152,
+            downloaded_bytes: 0,
+            connected_peers: Some(3),
+            connected_seeds: Some(2),
+            upload_bps: 5,
+            ..TaskRuntimeDto::default()
+        };
+        let uris = |path: &str| json!([{"status": "used", "uri": format!("http://w.test/ws/dir/{path}")}]);
+        let expect = json!({"bitfield": "e0", "bittorrent": {"announceList": [["http://t.test/a"]], "comment": "a comment",
+            "creationDate": 1_700_000_000, "info": {"name": "dir"}, "mode": "multi"}, "completedLength": "49152",
+            "connections": "3", "dir": "/d", "downloadSpeed": "0", "files": [
+                {"completedLength": "40000", "index": "1", "length": "40000", "path": "/d/dir/a b.bin", "selected": "true",
+                    "uris": uris("a%20b.bin")},
+                {"completedLength": "9152", "index": "2", "length": "50000", "path": "/d/dir/sub/c.bin", "selected": "false",
+                    "uris": uris("sub/c.bin")}],
+            "gid": "00000000000000a1", "infoHash": "aa", "numPieces": "6", "numSeeders": "2", "pieceLength": "16384",
+            "seeder": "true", "status": "active", "totalLength": "49152", "uploadLength": "7", "uploadSpeed": "5"});
+        assert_eq!(written_of(&task, Some(progress), Some(torrent()), &[]), expect);
+        let mut ended = task.clone();
+        ended["seedingStatus"] = 2.into();
+        let keys = ["status", "seeder", "numSeeders", "connections", "errorCode"];
+        assert_eq!(
+            written_of(&ended, None, Some(torrent()), &keys),
+            json!({"status": "complete", "numSeeders": "0", "connections": "0", "errorCode": "0"})
+        );
+    }
+
+    #[test]
+    fn a_magnet_link_has_a_name_and_no_files_until_its_metadata_is_there() {
+        let task = json!({"url": "magnet:?xt=urn:btih:aa", "status": 1, "infoHash": "aa"});
+        let about = TorrentDto {
+            name: "hello".into(),
+            trackers: vec![vec!["http://t.test/a".into()]],
+            ..TorrentDto::default()
+        };
+        let torrent = Torrent {
+            about,
+            ..Torrent::default()
+        };
+        let keys = ["bitfield", "bittorrent", "files", "numPieces", "pieceLength", "seeder"];
+        let expect = json!({"bittorrent": {"announceList": [["http://t.test/a"]]}, "files": [{"completedLength": "0",
+            "index": "1", "length": "0", "path": "[METADATA]hello", "selected": "true", "uris": []}], "numPieces": "0",
+            "pieceLength": "16384", "seeder": "false"});
+        assert_eq!(written_of(&task, None, Some(torrent), &keys), expect);
+    }
+
+    #[test]
+    fn what_a_download_came_from_and_what_came_from_it_are_named() {
+        let gid = |text: &str| Gid::chosen(text).unwrap();
+        let written = |kin: Kin| {
+            let download = Download {
+                gid: gid("00000000000000a1"),
+                task: Arc::new(fake::task(&json!({"status": 1}))),
+                progress: None,
+                is_removed: false,
+                kin,
+                torrent: None,
+            };
+            let mut text = Vec::new();
+            Status::of(&download).write(&mut text, Keys::of(&["followedBy", "following"]));
+            serde_json::from_slice::<Value>(&text).unwrap()
+        };
+        let others = vec![gid("00000000000000a2"), gid("00000000000000a3")];
+        assert_eq!(
+            written(Kin::First(others)),
+            json!({"followedBy": ["00000000000000a2", "00000000000000a3"]})
+        );
+        assert_eq!(
+            written(Kin::Other(gid("00000000000000a2"))),
+            json!({"following": "00000000000000a2"})
+        );
+        assert_eq!(written(Kin::None), json!({}));
     }
 
     #[test]
@@ -450,6 +736,8 @@ mod tests {
                 task: Arc::new(fake::task(&json!({"url": "http://a.test/f", "status": 1}))),
                 progress: Some(Arc::new(progress)),
                 is_removed: false,
+                kin: Kin::None,
+                torrent: None,
             };
             let mut text = Vec::new();
             Status::of(&download).write_servers(&mut text);

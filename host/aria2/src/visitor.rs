@@ -24,7 +24,16 @@ pub const KEY_FIRST: &str = "set an access key first";
 const PROXIES: [&str; 4] = ["all-proxy", "http-proxy", "https-proxy", "ftp-proxy"];
 
 /// Default options that may contain secrets of other sites, or that a visitor may not set.
-const WITHHELD: [&str; 5] = ["check-integrity", "header", "http-user", "http-passwd", "referer"];
+const WITHHELD: [&str; 8] = [
+    "bt-seed-unverified",
+    "check-integrity",
+    "ftp-user",
+    "ftp-passwd",
+    "header",
+    "http-user",
+    "http-passwd",
+    "referer",
+];
 
 /// A refusal with its remedy.
 fn refused(what: &str) -> Fault {
@@ -105,7 +114,7 @@ impl Caller {
             return Err(refused("no file is overwritten"));
         }
         // It would tell whether a file has a checksum, and overwrite it if not.
-        if options.is_on("check-integrity") {
+        if options.is_on("check-integrity") || options.is_on("bt-seed-unverified") {
             return Err(refused("no file is checked"));
         }
         if PROXIES

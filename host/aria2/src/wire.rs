@@ -1,7 +1,5 @@
-//! Text formats: JSON-RPC, XML-RPC, and Metalink. Pure.
+//! Text formats: JSON-RPC and XML-RPC. Pure.
 
 pub mod json;
-pub(crate) mod metalink;
 pub(crate) mod pieces;
-mod xml;
 pub mod xml_rpc;

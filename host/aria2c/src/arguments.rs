@@ -205,7 +205,11 @@ mod tests {
             (&["-cx2"], "processing the option '--continue'"),
             (&["--rpc-secure"], "The option '--rpc-secure' is not supported"),
             (&["--interface=eth0"], "The option '--interface' is not supported"),
-            (&["-T", "x.torrent"], "The option '--torrent-file' is not supported"),
+            (
+                &["--bt-require-crypto"],
+                "The option '--bt-require-crypto' is not supported",
+            ),
+            (&["--listen-port=2-1"], "processing the option '--listen-port'"),
             (&["--dry-run"], "The option '--dry-run' is not supported"),
         ] {
             let shown = refusal(line);

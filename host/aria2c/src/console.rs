@@ -92,6 +92,18 @@ pub(super) struct Active {
     pub(super) connections: u64,
     pub(super) speed: u64,
     pub(super) path: String,
+    pub(super) torrent: Option<Swarm>,
+}
+
+/// What is shown of an active torrent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Swarm {
+    /// Peers that have everything.
+    pub(super) seeds: u64,
+    pub(super) uploaded: u64,
+    pub(super) upload_speed: u64,
+    /// Whether it is complete.
+    pub(super) is_seeding: bool,
 }
 
 /// The format of sizes.
@@ -103,7 +115,7 @@ pub(super) enum Sizes {
 
 impl Sizes {
     /// A number of bytes, without the `B`: `525Ki`, `1.0Mi`. Truncated and not rounded, as aria2 does.
-    fn write(self, bytes: u64) -> String {
+    pub(super) fn write(self, bytes: u64) -> String {
         const UNITS: [&str; 4] = ["", "Ki", "Mi", "Gi"];
         if self == Self::Plain {
             return bytes.to_string();
@@ -125,6 +137,12 @@ impl Sizes {
 
 impl Active {
     fn sizes(&self, sizes: Sizes) -> String {
+        if let Some(swarm) = self.torrent.as_ref().filter(|swarm| swarm.is_seeding) {
+            return match ratio(swarm.uploaded, self.done) {
+                Some(ratio) => format!("SEED({ratio})"),
+                None => "SEED(--)".to_owned(),
+            };
+        }
         let percent = (u128::from(self.done) * 100).checked_div(self.total.into());
         let percent = percent.map(|percent| format!("({percent}%)")).unwrap_or_default();
         format!("{}B/{}B{percent}", sizes.write(self.done), sizes.write(self.total))
@@ -133,7 +151,17 @@ impl Active {
     /// `[#2089b0 400KiB/33MiB(1%) CN:1 DL:115KiB ETA:4m51s]`
     fn line(&self, sizes: Sizes) -> String {
         let mut text = format!("[#{} {}", short(&self.gid), self.sizes(sizes));
-        let _infallible = write!(text, " CN:{} DL:{}B", self.connections, sizes.write(self.speed));
+        let _infallible = write!(text, " CN:{}", self.connections);
+        if let Some(swarm) = &self.torrent {
+            let _infallible = write!(text, " SD:{}", swarm.seeds);
+        }
+        if !self.is_seeding() {
+            let _infallible = write!(text, " DL:{}B", sizes.write(self.speed));
+        }
+        if let Some(swarm) = self.torrent.as_ref().filter(|swarm| swarm.uploaded > 0) {
+            let (speed, all) = (sizes.write(swarm.upload_speed), sizes.write(swarm.uploaded));
+            let _infallible = write!(text, " UL:{speed}B({all}B)");
+        }
         if let Some(left) = self.total.saturating_sub(self.done).checked_div(self.speed)
             && left > 0
         {
@@ -142,6 +170,18 @@ impl Active {
         text.push(']');
         text
     }
+}
+
+impl Active {
+    fn is_seeding(&self) -> bool {
+        self.torrent.as_ref().is_some_and(|swarm| swarm.is_seeding)
+    }
+}
+
+/// Uploaded by downloaded bytes, with one digit as aria2 has it; none if nothing was downloaded.
+pub(super) fn ratio(uploaded: u64, downloaded: u64) -> Option<String> {
+    let tenths = (u128::from(uploaded) * 10).checked_div(downloaded.into())?;
+    Some(format!("{}.{}", tenths / 10, tenths % 10))
 }
 
 /// The abbreviated GID.
@@ -165,7 +205,16 @@ pub(super) fn readout(active: &[Active], sizes: Sizes) -> String {
         return only.line(sizes);
     }
     let speed = active.iter().map(|download| download.speed).sum();
-    let mut text = format!("[DL:{}B]", sizes.write(speed));
+    let uploads = active
+        .iter()
+        .filter_map(|download| Some(download.torrent.as_ref()?.upload_speed));
+    let mut text = format!("[DL:{}B", sizes.write(speed));
+    match uploads.sum() {
+        0 => text.push(']'),
+        upload => {
+            let _infallible = write!(text, " UL:{}B]", sizes.write(upload));
+        }
+    }
     for download in active.iter().take(MAX_SHOWN) {
         let _infallible = write!(text, "[#{} {}]", short(&download.gid), download.sizes(sizes));
     }
@@ -343,7 +392,41 @@ mod tests {
             speed,
             connections: 1,
             path: "/d/s".into(),
+            torrent: None,
         }
+    }
+
+    fn seeding(uploaded: u64) -> Active {
+        let swarm = Swarm {
+            seeds: 2,
+            uploaded,
+            upload_speed: 2048,
+            is_seeding: true,
+        };
+        Active {
+            torrent: Some(swarm),
+            ..active(3_000_000, 3_000_000, 0)
+        }
+    }
+
+    #[test]
+    fn a_readout_of_a_torrent_names_seeds_and_what_it_uploaded() {
+        let line = |download: &Active| readout(std::slice::from_ref(download), Sizes::Short);
+        assert_eq!(line(&seeding(0)), "[#582fc9 SEED(0.0) CN:1 SD:2]");
+        assert_eq!(
+            line(&seeding(4_500_000)),
+            "[#582fc9 SEED(1.5) CN:1 SD:2 UL:2.0KiB(4.2MiB)]"
+        );
+        let mut leeching = seeding(0);
+        leeching.torrent.as_mut().unwrap().is_seeding = false;
+        leeching.done = 0;
+        assert_eq!(line(&leeching), "[#582fc9 0B/2.8MiB(0%) CN:1 SD:2 DL:0B]");
+        let both = [seeding(1), active(0, 0, 1024)];
+        assert_eq!(
+            readout(&both, Sizes::Short),
+            "[DL:1.0KiB UL:2.0KiB][#582fc9 SEED(0.0)][#582fc9 0B/0B]"
+        );
+        assert_eq!((ratio(19, 10), ratio(1, 0)), (Some("1.9".to_owned()), None));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -16,15 +17,19 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::{
     Refused,
     console::{self, Console, Level},
+    document::Wanted,
     hooks::Callers,
     in_memory::InMemory,
     ledger::{KEYS, Ledger, StatusReply},
     leftover::{self, Borrowed},
-    plan::{Plan, Wanted},
+    plan::Plan,
 };
 
 /// The interval of the readout and of all timers.
 const TICK: Duration = Duration::from_secs(1);
+
+/// aria2's exit code of a torrent that is downloaded already.
+const ALREADY_REGISTERED: u8 = 12;
 
 /// Downloads added by one call.
 const ADDED_AT_ONCE: usize = 1000;
@@ -65,6 +70,9 @@ pub(super) async fn drive(plan: Plan, mut console: Console) -> Result<u8, Refuse
         aria2,
         ledger: Ledger::new(plan.results),
         callers: Callers::default(),
+        followed: HashSet::new(),
+        seeded: Vec::new(),
+        saved: HashSet::new(),
         borrowed: Vec::new(),
         console,
         plan,
@@ -82,6 +90,12 @@ struct Drive {
     notices: Notices,
     ledger: Ledger,
     callers: Callers,
+    /// Downloads that came from a document which was downloaded.
+    followed: HashSet<String>,
+    /// Torrents whose seeding is over.
+    seeded: Vec<String>,
+    /// Magnet links whose torrent file was written.
+    saved: HashSet<String>,
     /// Existing files that runs continue, although they may be complete.
     borrowed: Vec<Borrowed>,
     console: Console,
@@ -94,6 +108,9 @@ struct Drive {
 impl Drive {
     /// Sets global options, adds the downloads, and accepts clients.
     async fn begin(&mut self, service: &InMemory) -> Result<(), Refused> {
+        self.aria2
+            .change_settings(std::mem::take(&mut self.plan.torrents))
+            .await?;
         let usual = self.plan.usual.clone().into_value();
         self.aria2
             .call::<String>("aria2.changeGlobalOption", vec![usual])
@@ -101,9 +118,28 @@ impl Drive {
         let wanted = std::mem::take(&mut self.plan.wanted);
         let mut entries = Vec::new();
         let mut gids = HashSet::new();
+        let mut known = HashSet::new();
         for wanted in wanted {
+            if let Some(hash) = wanted.info_hash().filter(|hash| !known.insert(*hash)) {
+                self.ledger.failed(ALREADY_REGISTERED);
+                let message = format!("errorCode={ALREADY_REGISTERED} InfoHash {hash} is already registered.");
+                self.console.message(Level::Error, &message);
+                continue;
+            }
             match wanted {
                 Wanted::Uris(entry) => entries.push(entry),
+                Wanted::Torrent {
+                    file,
+                    webseeds,
+                    options,
+                    ..
+                } => {
+                    let params = vec![BASE64.encode(&file).into(), webseeds.into(), options.into_value()];
+                    match self.aria2.call::<String>("aria2.addTorrent", params).await {
+                        Ok(gid) => drop(gids.insert(gid)),
+                        Err(refusal) => self.refuse("BitTorrent", &refusal.to_string()),
+                    }
+                }
                 Wanted::Metalink(document, options) => {
                     let params = vec![BASE64.encode(&document).into(), options.into_value()];
                     match self.aria2.call::<Vec<String>>("aria2.addMetalink", params).await {
@@ -126,6 +162,7 @@ impl Drive {
         }
         if let Some(session) = &service.session {
             session.began_with.get_or_init(|| gids);
+            session.aria2.get_or_init(|| self.aria2.clone());
         }
         if let Some(listener) = &self.plan.listener {
             if listener.secret.is_none() {
@@ -193,6 +230,7 @@ impl Drive {
                         return Ok(());
                     }
                     self.show().await?;
+                    self.save_all_metadata().await?;
                     self.save_now_and_then(service).await;
                 }
             }
@@ -225,13 +263,22 @@ impl Drive {
         let now = Instant::now();
         let mut forgotten = None;
         match kind {
-            Kind::Start => self.ledger.began(status, now),
-            Kind::Pause => {}
+            Kind::Start => {
+                self.ledger.began(status, now);
+                // It may be known from an earlier run.
+                forgotten = self.finish_metadata(status, now).await;
+            }
+            Kind::Pause => forgotten = self.finish_metadata(status, now).await,
+            Kind::BtComplete => {}
             Kind::Stop => forgotten = self.ledger.ended(status, now),
             Kind::Complete => {
                 forgotten = self.ledger.ended(status, now);
-                self.console
-                    .message(Level::Notice, &format!("Download complete: {}", status.path()));
+                if status.is_torrent() {
+                    self.console.message(Level::Notice, "Seeding is over.");
+                    self.seeded.push(status.gid.clone());
+                }
+                self.complete(status);
+                self.follow(status).await;
             }
             Kind::Error => {
                 forgotten = self.ledger.ended(status, now);
@@ -246,7 +293,7 @@ impl Drive {
             }
         }
         if let Some(command) = self.plan.hooks.command(kind)
-            && let Err(why) = self.callers.call(command, &status.gid, status.path())
+            && let Err(why) = self.callers.call(command, &status.gid, status.count(), status.path())
         {
             self.console.message(Level::Error, &why);
         }
@@ -259,9 +306,118 @@ impl Drive {
         }
     }
 
-    fn incomplete(&mut self, status: &StatusReply) {
-        let message = format!("Download GID#{} not complete: {}", status.gid, status.path());
+    /// Adds the files of a Metalink document that was downloaded (`follow-metalink`). Files of such a document are not
+    /// followed: two of them could lead to each other for ever.
+    async fn follow(&mut self, status: &StatusReply) {
+        let wish = self.plan.options.get("follow-metalink").unwrap_or("true");
+        let path = Path::new(status.path());
+        let is_document = metalink_reader::is_document_name(status.path());
+        if wish == "false" || !is_document || self.followed.contains(&status.gid) {
+            return;
+        }
+        let is_large = |file: &std::fs::Metadata| file.len() > metalink_reader::MAX_DOCUMENT_BYTES as u64;
+        let document = match std::fs::metadata(path) {
+            Ok(file) if is_large(&file) => Err(std::io::ErrorKind::FileTooLarge.into()),
+            _ => std::fs::read(path),
+        };
+        let folder = transfer::SafeUrl::parse(status.uri()).and_then(|uri| uri.join("."));
+        let base = folder.map(|folder| folder.expose().to_owned()).unwrap_or_default();
+        let dir = path.parent().unwrap_or(Path::new("/")).display().to_string();
+        let options = json!({"dir": dir, "metalink-base-uri": base});
+        let added = match document {
+            Ok(document) => {
+                let params = vec![BASE64.encode(&document).into(), options];
+                let added = self.aria2.call::<Vec<String>>("aria2.addMetalink", params).await;
+                added.map_err(|refusal| refusal.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        match added {
+            Ok(added) => {
+                self.followed.extend(added);
+                // As in aria2, the document itself is not wanted then.
+                if wish == "mem" {
+                    let _may_be_gone = std::fs::remove_file(path);
+                }
+            }
+            Err(why) => self.refuse(status.path(), &why),
+        }
+    }
+
+    fn complete(&mut self, status: &StatusReply) {
+        let message = format!("Download complete: {}", status.place());
         self.console.message(Level::Notice, &message);
+        if status.is_torrent() {
+            self.console.message(Level::Notice, &status.share(self.console.sizes));
+        }
+    }
+
+    fn incomplete(&mut self, status: &StatusReply) {
+        let message = format!("Download GID#{} not complete: {}", status.gid, status.place());
+        self.console.message(Level::Notice, &message);
+    }
+
+    /// A magnet link of which only the metadata was wanted is complete once it is paused with it.
+    async fn finish_metadata(&mut self, status: &StatusReply, now: Instant) -> Option<String> {
+        if !self.plan.options.is_on("bt-metadata-only") || !status.has_metadata() {
+            return None;
+        }
+        self.save_metadata(status).await;
+        let forgotten = self.ledger.ended(&status.as_complete(), now);
+        self.console.message(
+            Level::Notice,
+            &format!("Download complete: [METADATA]{}", status.info_hash),
+        );
+        // A client may have removed it already.
+        let _removed = self
+            .aria2
+            .call::<String>("aria2.remove", vec![status.gid.clone().into()])
+            .await;
+        forgotten
+    }
+
+    /// Writes the torrent files of magnet links whose metadata came (`--bt-save-metadata`).
+    async fn save_all_metadata(&mut self) -> Result<(), Refused> {
+        if !self.plan.options.is_on("bt-save-metadata") {
+            return Ok(());
+        }
+        for status in self.active().await? {
+            if status.has_metadata() {
+                self.save_metadata(&status).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what was kept of complete torrents for another start: they are not continued.
+    async fn forget_complete(&self) {
+        for gid in &self.seeded {
+            // A client may have removed it already.
+            let params = vec![gid.clone().into()];
+            let _removed = self.aria2.call::<String>("aria2.removeDownloadResult", params).await;
+        }
+    }
+
+    /// Writes the torrent file of a magnet link, unless it is there already.
+    async fn save_metadata(&mut self, status: &StatusReply) {
+        let path = status.metadata_file();
+        if !self.plan.options.is_on("bt-save-metadata") || path.exists() || !self.saved.insert(status.gid.clone()) {
+            return;
+        }
+        let written = match self.aria2.torrent_file(&status.gid).await {
+            Ok(Some(file)) => std::fs::write(&path, file).map_err(|error| error.to_string()),
+            Ok(None) => return,
+            Err(refusal) => Err(refusal.to_string()),
+        };
+        let shown = path.display();
+        match written {
+            Ok(()) => self
+                .console
+                .message(Level::Notice, &format!("Saved metadata as {shown}.")),
+            Err(why) => self
+                .console
+                .message(Level::Error, &format!("Saving metadata as {shown} failed: {why}")),
+        }
     }
 
     fn reason_to_stop(&self) -> Option<String> {
@@ -311,15 +467,21 @@ impl Drive {
 
     /// Records the results, saves the session, shuts down, and prints the results table.
     async fn end(mut self, service: InMemory, stop: &mut StopRequests) -> Result<u8, Refused> {
-        let unfinished = self.stat().await?.unfinished();
+        let mut unfinished = self.stat().await?.unfinished();
         for status in self.active().await? {
             self.ledger.ended(&status, Instant::now());
-            self.incomplete(&status);
+            if status.is_seeding() {
+                unfinished = unfinished.saturating_sub(1);
+                self.complete(&status);
+            } else {
+                self.incomplete(&status);
+            }
         }
         let saved = match &service.session {
             Some(session) => Some((session.saving.path.clone(), session.save().await)),
             None => None,
         };
+        self.forget_complete().await;
         tokio::select! {
             () = service.end() => {}
             () = stop.next() => {}

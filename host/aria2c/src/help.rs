@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use aria2::option::{LETTERS, Row};
 
-pub(super) const USAGE: &str = "Usage: aria2c [OPTIONS] [URI | METALINK_FILE]...\nSee 'aria2c -h'.";
+pub(super) const USAGE: &str =
+    "Usage: aria2c [OPTIONS] [URI | MAGNET | TORRENT_FILE | METALINK_FILE]...\nSee 'aria2c -h'.";
 
 /// Front ends parse the number in the first line; the second line names Svc.
 pub(super) fn version() -> String {
     format!(
-        "aria2 version {}\nThis is Svc {}, in aria2's place: its dialect, its command line, no torrents and no FTP.\n\n\
+        "aria2 version {}\nThis is Svc {}, in aria2's place: its dialect, its command line.\n\n\
         ** Configuration **\nEnabled Features: {}\nHash Algorithms: sha-1, sha-256, sha-512, md5\n",
         aria2::VERSION,
         env!("CARGO_PKG_VERSION"),

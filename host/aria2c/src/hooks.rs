@@ -1,4 +1,4 @@
-//! Hook commands of `--on-download-…`; their arguments are GID, number of files, and path of the first file.
+//! Hook commands of `--on-…`; their arguments are GID, number of files, and path of the first file.
 
 use std::process::Stdio;
 
@@ -12,20 +12,22 @@ pub(super) struct Hooks {
     stop: Option<String>,
     complete: Option<String>,
     error: Option<String>,
+    bt_complete: Option<String>,
 }
 
 impl Hooks {
     pub(super) fn new(options: &Options) -> Self {
         let command = |name: &str| {
-            let command = options.get(&format!("on-download-{name}"));
+            let command = options.get(name);
             command.filter(|command| !command.is_empty()).map(str::to_owned)
         };
         Self {
-            start: command("start"),
-            pause: command("pause"),
-            stop: command("stop"),
-            complete: command("complete"),
-            error: command("error"),
+            start: command("on-download-start"),
+            pause: command("on-download-pause"),
+            stop: command("on-download-stop"),
+            complete: command("on-download-complete"),
+            error: command("on-download-error"),
+            bt_complete: command("on-bt-download-complete"),
         }
     }
 
@@ -36,6 +38,7 @@ impl Hooks {
             Kind::Start => &self.start,
             Kind::Pause => &self.pause,
             Kind::Stop => &self.stop,
+            Kind::BtComplete => &self.bt_complete,
             Kind::Complete => return self.complete.as_deref().or(self.stop.as_deref()),
             Kind::Error => return self.error.as_deref().or(self.stop.as_deref()),
         };
@@ -49,11 +52,10 @@ pub(super) struct Callers(JoinSet<()>);
 
 impl Callers {
     /// Starts a hook; a failure is returned as a message.
-    pub(super) fn call(&mut self, command: &str, gid: &str, path: &str) -> Result<(), String> {
+    pub(super) fn call(&mut self, command: &str, gid: &str, files: usize, path: &str) -> Result<(), String> {
         while self.0.try_join_next().is_some() {}
-        let files = if path.is_empty() { "0" } else { "1" };
         let child = Command::new(command)
-            .args([gid, files, path])
+            .args([gid, &files.to_string(), path])
             .stdin(Stdio::null())
             .spawn();
         let mut child = child.map_err(|error| format!("Could not execute user command: {command}: {error}"))?;
@@ -77,7 +79,10 @@ mod tests {
             options.put(Row::of(name).unwrap(), name.to_owned(), false);
         }
         let hooks = Hooks::new(&options);
-        assert_eq!(hooks.command(Kind::Start), None);
+        assert_eq!(
+            (hooks.command(Kind::Start), hooks.command(Kind::BtComplete)),
+            (None, None)
+        );
         assert_eq!(hooks.command(Kind::Stop), Some("on-download-stop"));
         assert_eq!(hooks.command(Kind::Complete), Some("on-download-stop"));
         assert_eq!(hooks.command(Kind::Error), Some("on-download-error"));

@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use agent::{AccessKey, Agent, PresetKey};
 use aria2::SessionFile;
-use command::descriptors;
+use command::{descriptors, directories};
 use daemon::Daemon;
 use engine::{ProxyMode, Settings};
 use service::Service;
+use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
 
 use crate::{Refused, plan::Plan, session::Session};
@@ -25,17 +26,28 @@ pub(super) struct InMemory {
     pub(super) session: Option<Session>,
 }
 
+/// What torrents are downloaded with. Their state outlives this process, as aria2's control files do, so that the same
+/// command continues them; without a home directory it is beside the downloads.
+fn torrents(plan: &Plan) -> Result<transfer_torrent::Config, Refused> {
+    let state = directories::data().map(|data| data.join(crate::NAME));
+    let directory = state.unwrap_or_else(|| plan.directory.join(".svc-torrents"));
+    transfer_torrent::Config::new(directory).map_err(Refused::of)
+}
+
 impl InMemory {
     /// Starts everything. Clients wait until [`Agent::open`].
     pub(super) async fn start(plan: &Plan) -> Result<Self, Refused> {
         let limit = descriptors::raise_limit();
         let transport = HttpTransport::new(plan.transport.clone())
             .map_err(|failure| Refused::bad_value("ca-certificate", &failure.message))?;
+        let ftp = FtpTransport::new(plan.ftp.clone())
+            .map_err(|failure| Refused::bad_value("ca-certificate", &failure.message))?;
         let mut config = daemon::Config::in_memory(&plan.directory);
         config.engine.adopts = true;
         config.engine.system_proxy = plan.proxy.clone();
         config.engine.netrc = plan.netrc.clone().map(Arc::new);
-        let daemon = Daemon::start(config, vec![Arc::new(transport)])
+        config.torrents = Some(torrents(plan)?);
+        let daemon = Daemon::start(config, vec![Arc::new(transport), Arc::new(ftp)])
             .await
             .map_err(Refused::of)?;
         let engine = daemon.engine().clone();
@@ -51,6 +63,7 @@ impl InMemory {
             saving,
             usual: Arc::new(plan.usual.clone()),
             began_with: Arc::default(),
+            aria2: Arc::default(),
         });
         let mut config = agent::Config::drop_in();
         if let Some(limit) = limit {

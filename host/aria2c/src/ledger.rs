@@ -2,12 +2,16 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use serde::Deserialize;
 
-use crate::console::{Active, DownloadResult, End};
+use crate::{
+    console::{self, Active, DownloadResult, End, Sizes, Swarm},
+    document,
+};
 
 /// The status keys that are queried.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -21,13 +25,29 @@ pub(super) struct StatusReply {
     download_speed: String,
     pub(super) error_code: String,
     pub(super) error_message: String,
+    upload_length: String,
+    upload_speed: String,
+    num_seeders: String,
+    seeder: String,
+    dir: String,
+    pub(super) info_hash: String,
+    /// Of a torrent: with its name once its metadata is known.
+    bittorrent: Option<Torrent>,
     files: Vec<File>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Torrent {
+    announce_list: Vec<Vec<String>>,
+    info: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct File {
     path: String,
+    selected: String,
     uris: Vec<Uri>,
 }
 
@@ -38,7 +58,14 @@ struct Uri {
 }
 
 /// The keys of [`StatusReply`].
-pub(super) const KEYS: [&str; 9] = [
+pub(super) const KEYS: [&str; 16] = [
+    "bittorrent",
+    "dir",
+    "infoHash",
+    "numSeeders",
+    "seeder",
+    "uploadLength",
+    "uploadSpeed",
     "gid",
     "status",
     "completedLength",
@@ -51,8 +78,83 @@ pub(super) const KEYS: [&str; 9] = [
 ];
 
 impl StatusReply {
+    /// The path of the first file that is downloaded.
     pub(super) fn path(&self) -> &str {
-        self.files.first().map_or("", |file| &file.path)
+        let first = self.wanted().next().or(self.files.first());
+        first.map_or("", |file| &file.path)
+    }
+
+    /// How many files are downloaded.
+    pub(super) fn count(&self) -> usize {
+        if self.path().is_empty() {
+            0
+        } else {
+            self.wanted().count()
+        }
+    }
+
+    fn wanted(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.selected == "true")
+    }
+
+    /// The first path, and how many others there are.
+    fn paths(&self) -> String {
+        match self.count() {
+            0 | 1 => self.path().to_owned(),
+            count => format!("{} ({}more)", self.path(), count - 1),
+        }
+    }
+
+    /// The path of the file, or of the directory that a torrent of several files has in its save directory.
+    pub(super) fn place(&self) -> String {
+        let folder = Path::new(&self.dir);
+        let below = self
+            .files
+            .first()
+            .and_then(|file| Path::new(&file.path).strip_prefix(folder).ok());
+        match below.and_then(|below| below.components().next()) {
+            Some(first) if self.bittorrent.is_some() => folder.join(first).display().to_string(),
+            _ => self.path().to_owned(),
+        }
+    }
+
+    pub(super) fn is_torrent(&self) -> bool {
+        self.bittorrent.is_some()
+    }
+
+    /// Whether the files of a torrent are known.
+    pub(super) fn has_metadata(&self) -> bool {
+        self.bittorrent.as_ref().is_some_and(|torrent| torrent.info.is_some())
+    }
+
+    pub(super) fn trackers(&self) -> impl Iterator<Item = &str> {
+        let lists = self.bittorrent.iter().flat_map(|torrent| &torrent.announce_list);
+        lists.flatten().map(String::as_str)
+    }
+
+    pub(super) fn is_seeding(&self) -> bool {
+        self.status == "active" && self.seeder == "true"
+    }
+
+    /// Where `--bt-save-metadata` writes its torrent file.
+    pub(super) fn metadata_file(&self) -> PathBuf {
+        document::saved_metadata(Path::new(&self.dir), &self.info_hash)
+    }
+
+    /// The same download, complete.
+    pub(super) fn as_complete(&self) -> Self {
+        Self {
+            status: "complete".to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// `Your share ratio was 0.0, uploaded/downloaded=0B/128KiB`
+    pub(super) fn share(&self, sizes: Sizes) -> String {
+        let (uploaded, downloaded) = (number(&self.upload_length), number(&self.completed_length));
+        let ratio = console::ratio(uploaded, downloaded).unwrap_or_else(|| "0.0".to_owned());
+        let (uploaded, downloaded) = (sizes.write(uploaded), sizes.write(downloaded));
+        format!("Your share ratio was {ratio}, uploaded/downloaded={uploaded}B/{downloaded}B")
     }
 
     pub(super) fn uri(&self) -> &str {
@@ -67,12 +169,19 @@ impl StatusReply {
             total: number(&self.total_length),
             connections: number(&self.connections),
             speed: number(&self.download_speed),
-            path: self.path().to_owned(),
+            path: self.paths(),
+            torrent: self.is_torrent().then(|| Swarm {
+                seeds: number(&self.num_seeders),
+                uploaded: number(&self.upload_length),
+                upload_speed: number(&self.upload_speed),
+                is_seeding: self.is_seeding(),
+            }),
         }
     }
 
     fn end(&self) -> End {
         match &*self.status {
+            _ if self.is_seeding() => End::Complete,
             "complete" => End::Complete,
             "error" => End::Failed,
             "removed" => End::Removed,
@@ -134,7 +243,7 @@ impl Ledger {
             name: if end == End::Failed && number(&status.total_length) == 0 {
                 status.uri().to_owned()
             } else {
-                status.path().to_owned()
+                status.paths()
             },
         });
         (self.results.len() > self.most)
@@ -169,7 +278,7 @@ mod tests {
 
     fn status(gid: &str, status: &str, code: &str) -> StatusReply {
         let status = json!({"gid": gid, "status": status, "completedLength": "3000", "totalLength": "6000", "errorCode": code,
-            "files": [{"path": "/d/f", "uris": [{"uri": "http://h/f"}]}]});
+            "files": [{"path": "/d/f", "selected": "true", "uris": [{"uri": "http://h/f"}]}]});
         serde_json::from_value(status).unwrap()
     }
 
@@ -183,6 +292,35 @@ mod tests {
         ledger.ended(&status("c", "error", "24"), now);
         ledger.ended(&status("d", "removed", "31"), now);
         assert_eq!((ledger.exit(0), ledger.exit(1)), (24, 24));
+    }
+
+    #[test]
+    fn a_torrent_that_is_seeded_counts_as_complete_and_has_one_place() {
+        let torrent = json!({"gid": "a", "status": "active", "seeder": "true", "dir": "/d", "completedLength": "1000",
+            "totalLength": "1000", "uploadLength": "1500", "infoHash": "aa",
+            "bittorrent": {"announceList": [["http://t/a"], ["udp://t:1"]], "info": {"name": "n"}}, "files": [
+                {"path": "/d/n/0", "selected": "false"}, {"path": "/d/n/a", "selected": "true"},
+                {"path": "/d/n/s/b", "selected": "true"}]});
+        let torrent: StatusReply = serde_json::from_value(torrent).unwrap();
+        assert_eq!(
+            (torrent.path(), torrent.count(), &*torrent.place()),
+            ("/d/n/a", 2, "/d/n")
+        );
+        assert_eq!(
+            torrent.share(Sizes::Short),
+            "Your share ratio was 1.5, uploaded/downloaded=1.4KiB/0.9KiB"
+        );
+        let trackers: Vec<_> = torrent.trackers().collect();
+        assert_eq!(trackers, ["http://t/a", "udp://t:1"]);
+        assert!(torrent.has_metadata() && torrent.active().torrent.unwrap().is_seeding);
+        let mut ledger = Ledger::new(10);
+        ledger.ended(&torrent, Instant::now());
+        let [result] = &ledger.results().collect::<Vec<_>>()[..] else {
+            panic!("one is kept")
+        };
+        assert_eq!((result.end, &*result.name), (End::Complete, "/d/n/a (1more)"));
+        let file = status("b", "complete", "0");
+        assert_eq!((&*file.place(), file.is_torrent()), ("/d/f", false));
     }
 
     #[test]

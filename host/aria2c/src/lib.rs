@@ -13,10 +13,12 @@
 //! - `session`
 //! - `plan`: what a command line means
 //! - `ledger`: what became of each download
+//! - `document`: torrent files and Metalink documents
 //! - `arguments`, `console`, `expansion`, `help`, `hooks`, `leftover`
 
 mod arguments;
 mod console;
+mod document;
 mod drive;
 mod expansion;
 mod help;
@@ -143,6 +145,9 @@ fn run(arguments: Vec<OsString>, environment: &Environment) -> Result<u8, Refuse
         Invocation::Run(given) => given,
     };
     let plan = Plan::new(given, environment)?;
+    if let Some(listing) = &plan.listing {
+        return Ok(print(listing));
+    }
     if plan.options.is_on("daemon") {
         return begin_in_background(texts);
     }

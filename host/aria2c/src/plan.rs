@@ -1,6 +1,7 @@
 //! The resolved form of a command line, completely validated before anything starts.
 
 use std::{
+    collections::BTreeMap,
     io::Read as _,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -13,26 +14,32 @@ use aria2::{
 };
 use command::{environment::Environment, netrc};
 use engine::SystemProxy;
+use metainfo::Magnet;
 use transfer::{CookieJar, Netrc, SafeUrl};
 use transfer_http::Family;
 
-use crate::{Refused, arguments::Arguments, expansion::expand, hooks::Hooks};
+use crate::{
+    Refused,
+    arguments::Arguments,
+    document::{self, Wanted},
+    expansion::expand,
+    hooks::Hooks,
+};
 
 /// aria2's defaults of options that correspond to a service setting, and therefore have none in the table of options.
-const USUAL: [(&str, &str); 5] = [
+const USUAL: [(&str, &str); 11] = [
+    ("bt-enable-lpd", "false"),
+    ("bt-max-peers", "55"),
+    ("enable-peer-exchange", "true"),
+    ("follow-torrent", "true"),
+    ("max-overall-upload-limit", "0"),
+    ("seed-ratio", "1.0"),
     ("max-concurrent-downloads", "5"),
     ("max-connection-per-server", "1"),
     ("max-overall-download-limit", "0"),
     ("remote-time", "false"),
     ("split", "5"),
 ];
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Uris(Entry),
-    /// The files of a Metalink document.
-    Metalink(Vec<u8>, Options),
-}
 
 /// Configuration of the RPC listener; present with `--enable-rpc`.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,6 +76,9 @@ pub(super) struct Plan {
     pub(super) hooks: Hooks,
     pub(super) directory: PathBuf,
     pub(super) transport: transfer_http::Config,
+    pub(super) ftp: transfer_ftp::Config,
+    /// Settings of the session of all torrents.
+    pub(super) torrents: BTreeMap<String, String>,
     pub(super) proxy: SystemProxy,
     pub(super) netrc: Option<Netrc>,
     pub(super) stop_after: Option<Duration>,
@@ -76,6 +86,8 @@ pub(super) struct Plan {
     pub(super) summary_every: Option<Duration>,
     /// The limit of kept results.
     pub(super) results: usize,
+    /// What is printed instead of downloading anything.
+    pub(super) listing: Option<String>,
     /// Messages about ignored input.
     pub(super) warnings: Vec<String>,
 }
@@ -92,15 +104,22 @@ impl Plan {
             options = options.over(&conf.options);
         }
         let listener = options.is_on("enable-rpc").then(|| rpc_listener(&options));
-        let wanted = wanted(given.operands, &options, listener.is_some(), &mut warnings)?;
-        if wanted.is_empty() && listener.is_none() {
-            return Err(Refused::new("Specify at least one URL."));
-        }
+        let listing = listing(&given.operands, &options)?;
         let current =
             std::env::current_dir().map_err(|error| Refused::new(format!("No current directory: {error}")))?;
         let directory = options.get("dir").filter(|dir| !dir.is_empty());
         let directory = directory.map_or_else(|| current.clone(), |dir| current.join(dir));
+        let mut wanted = wanted(given.operands, &options, listener.is_some(), &mut warnings)?;
+        if options.is_on("bt-load-saved-metadata") {
+            for wanted in &mut wanted {
+                load_metadata(wanted, &directory);
+            }
+        }
+        if wanted.is_empty() && listener.is_none() {
+            return Err(Refused::new("Specify at least one URL."));
+        }
         let usual = usual(&options, &directory);
+        let transport = transport(&options);
         let is_beside = |row: &Row| {
             row.allowed_in_input_file() && !row.per_download_only() && given.options.get(row.name()).is_some()
         };
@@ -111,14 +130,17 @@ impl Plan {
             wanted,
             saving: saving(&options, &current, command_line_options),
             hooks: Hooks::new(&options),
-            transport: transport(&options),
+            ftp: ftp(&transport),
+            transport,
             proxy: proxies(&options, environment)?,
             netrc: netrc(&options, &mut warnings),
             stop_after: seconds(&options, "stop"),
             stop_with: options.get("stop-with-process").and_then(|pid| pid.parse().ok()),
             summary_every: seconds(&options, "summary-interval"),
             results: number(&options, "max-download-result").unwrap_or(0),
+            torrents: torrents(&options),
             directory,
+            listing,
             options,
             warnings,
         })
@@ -206,7 +228,7 @@ fn usual(options: &Options, directory: &Path) -> Options {
 
 /// Proxies of the command line are treated as system proxies, because `--no-proxy` applies to them.
 fn is_proxy_option(name: &str) -> bool {
-    name.contains("-proxy") && !name.starts_with("ftp")
+    name.contains("-proxy")
 }
 
 fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, Refused> {
@@ -215,6 +237,7 @@ fn proxies(options: &Options, environment: &Environment) -> Result<SystemProxy, 
     Ok(SystemProxy {
         http: proxy("http-proxy", system.http)?,
         https: proxy("https-proxy", system.https)?,
+        ftp: proxy("ftp-proxy", system.ftp)?,
         all: proxy("all-proxy", system.all)?,
         no_proxy: options.get("no-proxy").map_or(system.no_proxy, str::to_owned),
     })
@@ -259,6 +282,24 @@ fn transport(options: &Options) -> transfer_http::Config {
     }
 }
 
+/// What the options for all downloads mean for FTP. Its servers may be silent for longer than those of HTTP.
+fn ftp(http: &transfer_http::Config) -> transfer_ftp::Config {
+    let (usual, usual_http) = (transfer_ftp::Config::default(), transfer_http::Config::default());
+    let is_given = http.stall_timeout != usual_http.stall_timeout;
+    transfer_ftp::Config {
+        connect_timeout: http.connect_timeout,
+        reply_timeout: http.response_timeout,
+        stall_timeout: if is_given {
+            http.stall_timeout
+        } else {
+            usual.stall_timeout
+        },
+        ca_certificate: http.ca_certificate.clone(),
+        family: http.family,
+        ..usual
+    }
+}
+
 /// The downloads of the command line and of its input file.
 fn wanted(
     operands: Vec<String>,
@@ -269,31 +310,43 @@ fn wanted(
     let is_each_own = options.is_on("force-sequential");
     // Several files cannot share one name.
     let own = options.filtered(|row| row.per_download_only() && !(is_each_own && row.name() == "out"));
-    let (mut wanted, mut uris) = (Vec::new(), Vec::new());
+    let entry = |uris: &[String]| Entry {
+        uris: uris.to_vec(),
+        options: own.clone(),
+        ..Entry::default()
+    };
+    let (mut wanted, mut uris, mut magnets) = (Vec::new(), Vec::new(), Vec::new());
     for operand in operands {
         if Path::new(&operand).is_file() {
-            wanted.push(metalink(Path::new(&operand), &own)?);
+            wanted.push(document::read(Path::new(&operand), &own, Vec::new())?);
+        } else if Magnet::is_magnet(&operand) {
+            magnets.push(operand);
         } else {
             uris.extend(expanded(operand, options)?);
         }
     }
     if let Some(path) = options.get("metalink-file") {
-        wanted.push(metalink(Path::new(path), &own)?);
+        wanted.push(document::read(Path::new(path), &own, Vec::new())?);
+    }
+    if let Some(path) = options.get("torrent-file") {
+        // As in aria2, the URIs beside it are web servers that have its files.
+        let webseeds = std::mem::take(&mut uris);
+        wanted.push(document::read_torrent(Path::new(path), &own, webseeds)?);
     }
     let lines = if is_each_own {
         uris.chunks(1)
     } else {
         uris.chunks(uris.len().max(1))
     };
-    let mut entries: Vec<Entry> = lines
-        .map(|uris| Entry {
-            uris: uris.to_vec(),
-            options: own.clone(),
-            ..Entry::default()
-        })
-        .collect();
+    let mut entries: Vec<Entry> = lines.map(entry).chain(magnets.chunks(1).map(entry)).collect();
     if let Some(path) = options.get("input-file") {
-        entries.extend(list(path, options, warnings)?);
+        for entry in list(path, options, warnings)? {
+            // As in session files of aria2.
+            match entry.uris.first().map(Path::new).filter(|path| path.is_file()) {
+                Some(path) => wanted.push(document::read(path, &entry.options, entry.uris[1..].to_vec())?),
+                None => entries.push(entry),
+            }
+        }
     }
     let jar = options
         .get("load-cookies")
@@ -303,13 +356,68 @@ fn wanted(
         if let Some(jar) = &jar {
             give_cookies(entry, jar, options);
         }
-        // Without clients, nothing could start it.
-        if !has_clients {
-            entry.options = entry.options.filtered(|row| row.name() != "pause");
-        }
     }
     wanted.extend(entries.into_iter().map(Wanted::Uris));
+    if !has_clients {
+        // Nothing could start them.
+        for wanted in &mut wanted {
+            let options = match wanted {
+                Wanted::Uris(entry) => &mut entry.options,
+                Wanted::Metalink(_, options) | Wanted::Torrent { options, .. } => options,
+            };
+            *options = options.filtered(|row| row.name() != "pause");
+        }
+    }
     Ok(wanted)
+}
+
+/// What `--show-files` prints.
+fn listing(operands: &[String], options: &Options) -> Result<Option<String>, Refused> {
+    if !options.is_on("show-files") {
+        return Ok(None);
+    }
+    let named = ["torrent-file", "metalink-file"]
+        .into_iter()
+        .filter_map(|name| options.get(name));
+    let paths = operands.iter().map(String::as_str).chain(named);
+    let mut paths = paths.map(Path::new).filter(|path| path.is_file()).peekable();
+    // As in aria2, there is nothing to list of a URI.
+    if paths.peek().is_none() {
+        return Ok(None);
+    }
+    paths.map(document::listing).collect::<Result<_, _>>().map(Some)
+}
+
+/// Replaces a magnet link by the torrent file that `--bt-save-metadata` wrote in an earlier run.
+fn load_metadata(wanted: &mut Wanted, directory: &Path) {
+    let Wanted::Uris(entry) = &*wanted else { return };
+    let [uri] = &entry.uris[..] else { return };
+    let Ok(magnet) = uri.parse::<Magnet>() else { return };
+    let directory = directory.join(entry.options.get("dir").unwrap_or_default());
+    let path = document::saved_metadata(&directory, &magnet.info_hash);
+    if let Ok(found @ Wanted::Torrent { info_hash, .. }) = document::read_torrent(&path, &entry.options, Vec::new())
+        && info_hash == magnet.info_hash
+    {
+        *wanted = found;
+    }
+}
+
+/// Settings of all torrents that no method of aria2 changes.
+fn torrents(options: &Options) -> BTreeMap<String, String> {
+    let ports = value(options, "listen-port").and_then(option::ports);
+    let ports = ports.expect("the option was checked when it was read");
+    let settings = [
+        (
+            "bt_enable_dht",
+            value(options, "enable-dht").unwrap_or_default().to_owned(),
+        ),
+        // aria2 asks no router for a port, and subscribes to no lists of trackers.
+        ("bt_enable_upnp", "false".to_owned()),
+        ("bt_tracker_sub_enabled", "false".to_owned()),
+        ("bt_port_start", ports.start().to_string()),
+        ("bt_port_end", ports.end().to_string()),
+    ];
+    settings.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
 fn expanded(uri: String, options: &Options) -> Result<Vec<String>, Refused> {
@@ -340,18 +448,6 @@ fn list(path: &str, options: &Options, warnings: &mut Vec<String>) -> Result<Vec
         }
     }
     Ok(entries)
-}
-
-fn metalink(path: &Path, own: &Options) -> Result<Wanted, Refused> {
-    let failed = |error| Refused::new(format!("Failed to open the file {}, cause: {error}", path.display()));
-    let document = std::fs::read(path).map_err(failed)?;
-    if document.trim_ascii_start().first() != Some(&b'<') {
-        let name = path.display();
-        return Err(Refused::new(format!(
-            "{name} is no Metalink document, and torrents are not supported by Svc."
-        )));
-    }
-    Ok(Wanted::Metalink(document, own.clone()))
 }
 
 fn unix_seconds() -> u64 {
@@ -396,7 +492,7 @@ mod tests {
     fn uris(plan: &Plan) -> Vec<Vec<&str>> {
         let uris = |wanted: &'_ Wanted| match wanted {
             Wanted::Uris(entry) => entry.uris.clone(),
-            Wanted::Metalink(..) => Vec::new(),
+            Wanted::Metalink(..) | Wanted::Torrent { .. } => Vec::new(),
         };
         let all: Vec<Vec<String>> = plan.wanted.iter().map(uris).collect();
         all.into_iter()
@@ -417,6 +513,58 @@ mod tests {
         assert_eq!(
             uris(&plan(&["-P", "-Z", "http://a/{f,g}"])),
             [["http://a/f"], ["http://a/g"]]
+        );
+    }
+
+    #[test]
+    fn each_magnet_link_is_a_download_of_its_own() {
+        let magnets = ["a", "b"].map(|digit| format!("magnet:?xt=urn:btih:{}", digit.repeat(40)));
+        let [one, other] = &magnets;
+        assert_eq!(
+            uris(&plan(&[one, "http://a/f", "http://b/f", other])),
+            [
+                vec!["http://a/f", "http://b/f"],
+                vec![one.as_str()],
+                vec![other.as_str()]
+            ]
+        );
+    }
+
+    #[test]
+    fn saved_metadata_is_loaded() {
+        let dir = tempfile::tempdir().unwrap();
+        let info = [
+            &b"d6:lengthi5e4:name1:f12:piece lengthi65536e6:pieces20:"[..],
+            &[b'x'; 20],
+            b"e",
+        ]
+        .concat();
+        let torrent = [b"d4:info", &info[..], b"e"].concat();
+        let hash = metainfo::Metainfo::parse(&torrent).unwrap().info.hash();
+        let link = format!("magnet:?xt=urn:btih:{hash}");
+        let place = format!("--dir={}", dir.path().display());
+        let is_loaded = |option: &str| matches!(plan(&[&place, option, &link]).wanted[..], [Wanted::Torrent { .. }]);
+        assert!(!is_loaded("--bt-load-saved-metadata=true"), "there is none");
+        std::fs::write(document::saved_metadata(dir.path(), &hash), &torrent).unwrap();
+        assert!(is_loaded("--bt-load-saved-metadata=true") && !is_loaded("--bt-load-saved-metadata=false"));
+        std::fs::write(document::saved_metadata(dir.path(), &hash), b"d4:infod").unwrap();
+        assert!(!is_loaded("--bt-load-saved-metadata=true"), "it is broken");
+    }
+
+    #[test]
+    fn torrents_have_aria2s_ports_and_ask_no_router() {
+        let check = |line: &[&str], key: &str, expect: &str| {
+            assert_eq!(plan(line).torrents[key], expect, "{line:?}");
+        };
+        check(&["http://a/f"], "bt_port_start", "6881");
+        check(&["http://a/f"], "bt_port_end", "6999");
+        check(&["--listen-port=7000", "http://a/f"], "bt_port_end", "7000");
+        check(&["--enable-dht=false", "http://a/f"], "bt_enable_dht", "false");
+        check(&["http://a/f"], "bt_enable_upnp", "false");
+        let usual = plan(&["--seed-time=0.5", "http://a/f"]).usual;
+        assert_eq!(
+            (usual.get("seed-ratio"), usual.get("seed-time")),
+            (Some("1.0"), Some("0.5"))
         );
     }
 

@@ -8,14 +8,23 @@ use std::{
 };
 
 use aria2::{
-    SessionFile, files,
+    Aria2, SessionFile, files,
     option::{self, Options, Row},
 };
 use engine::{Engine, Phase, Task};
 use futures_util::future::{BoxFuture, FutureExt as _};
+use metainfo::Magnet;
+use protocol::CreateTaskRequest;
+use serde_json::json;
 use transfer::FailureKind;
 
-use crate::plan::Saving;
+use crate::{
+    ledger::{KEYS, StatusReply},
+    plan::Saving,
+};
+
+/// Digits of a GID, with which the id of its task begins.
+const GID_DIGITS: usize = 16;
 
 #[derive(Debug, Clone)]
 pub(super) struct Session {
@@ -25,6 +34,8 @@ pub(super) struct Session {
     pub(super) usual: Arc<Options>,
     /// The GIDs of the downloads that were added at start, once known.
     pub(super) began_with: Arc<OnceLock<HashSet<String>>>,
+    /// Asked for the trackers of torrents, once it is there.
+    pub(super) aria2: Arc<OnceLock<Aria2>>,
 }
 
 impl Session {
@@ -40,8 +51,10 @@ impl Session {
             .snapshot()
             .await
             .map_err(|error| failed(error.to_string()))?;
-        let tasks = snapshot.tasks.iter().filter(|task| self.is_saved(task));
-        let text: String = tasks.map(|task| self.entry(task)).collect();
+        let mut text = String::new();
+        for task in snapshot.tasks.iter().filter(|task| self.is_saved(task)) {
+            text.push_str(&self.entry(task).await);
+        }
         let path = self.saving.path.clone();
         let write = move || replace(&path, &text);
         let written = tokio::task::spawn_blocking(write)
@@ -61,8 +74,11 @@ impl Session {
         }
     }
 
-    fn entry(&self, task: &Task) -> String {
-        let request = daemon::request_of(task);
+    async fn entry(&self, task: &Task) -> String {
+        let mut request = daemon::request_of(task);
+        if let Ok(magnet) = request.url.parse::<Magnet>() {
+            request.url = self.whole(magnet, &request, &task.id.to_string()).await.to_string();
+        }
         let asked = option::saved(&request, &task.id.to_string());
         let mut options = asked.filtered(|row| {
             let usual = self.usual.get(row.name()).or(row.default());
@@ -77,6 +93,30 @@ impl Session {
         }
         let uris: Vec<String> = std::iter::once(request.url).chain(request.mirrors).collect();
         files::entry(&uris, &options)
+    }
+}
+
+impl Session {
+    /// The magnet link with everything that another start needs to find the torrent: a task that was added with a torrent
+    /// file has its hash and name only.
+    async fn whole(&self, mut magnet: Magnet, request: &CreateTaskRequest, task_id: &str) -> Magnet {
+        let gid: String = task_id.chars().filter(|digit| *digit != '-').take(GID_DIGITS).collect();
+        if let Some(aria2) = self.aria2.get()
+            && let Ok(status) = aria2
+                .call::<StatusReply>("aria2.tellStatus", vec![gid.into(), json!(KEYS)])
+                .await
+        {
+            for tracker in status.trackers().filter_map(metainfo::tracker) {
+                if !magnet.trackers.contains(&tracker) {
+                    magnet.trackers.push(tracker);
+                }
+            }
+        }
+        let webseeds = request.torrent.iter().flat_map(|torrent| &torrent.webseeds);
+        magnet
+            .webseeds
+            .extend(webseeds.filter_map(|url| metainfo::webseed(url)));
+        magnet
     }
 }
 

@@ -3,26 +3,28 @@
 //! *Owns* the command line of these commands, the connection to a service, and the stored client configuration.
 //!
 //! *Never* downloads anything itself, and accesses a service only through its protocol. Exceptions: `doctor` and `logs`
-//! read files of the service on this machine.
+//! read files of the service on this machine, and `torrent create` and `torrent show` need no service.
 //!
 //! # Layers
 //! - `methods`: that every method has a command (a test)
 //! - `logs`
 //! - `doctor`
-//! - `post`, `rss`, `webhook`
-//! - `aria2`, `plugin`, `setup`, `tasks`
+//! - `post`, `rss`, `torrent`, `webhook`
+//! - `export`, `import`
+//! - `plugin`, `setup`, `tasks`
 //! - `config`, `cookies`, `key`, `ping`, `restart`, `secrets`, `site`
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
 //! - `chain`, `file`, `left_out`, `secret`, `table`
 
-mod aria2;
 mod chain;
 mod config;
 mod cookies;
 mod doctor;
+mod export;
 mod file;
 mod ids;
+mod import;
 mod key;
 mod left_out;
 mod logs;
@@ -40,6 +42,7 @@ mod setup;
 mod site;
 mod table;
 mod tasks;
+mod torrent;
 mod webhook;
 
 use std::pin::Pin;
@@ -138,12 +141,15 @@ pub enum ClientCommand {
 /// A command about the service of this machine as a whole, or about another program beside it.
 #[derive(Debug, clap::Subcommand)]
 pub enum MaintenanceCommand {
-    /// Add the unfinished downloads of another program
+    /// Add the downloads of another program, or a copied curl command
     #[command(subcommand)]
-    Import(aria2::import::ImportCommand),
+    Import(import::ImportCommand),
     /// Print the unfinished downloads in another program's format
     #[command(subcommand)]
-    Export(aria2::export::ExportCommand),
+    Export(export::ExportCommand),
+    /// Create torrents, show what is in one, and look after those of tasks
+    #[command(after_help = torrent::EXAMPLES)]
+    Torrent(torrent::TorrentArgs),
     /// Diagnose problems of the service
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::DoctorArgs),
@@ -197,10 +203,13 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
 
 /// Executes a maintenance command.
 pub fn run_maintenance(command: &MaintenanceCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    use aria2::{export, import};
     block_on(match command {
         MaintenanceCommand::Import(command) => Box::pin(import::run(command, environment)),
         MaintenanceCommand::Export(command) => Box::pin(export::run(command, environment)),
+        MaintenanceCommand::Torrent(args) => match torrent::run_alone(args) {
+            Some(done) => return done,
+            None => Box::pin(torrent::run(args, environment)),
+        },
         MaintenanceCommand::Doctor(args) => Box::pin(doctor::run(args, environment)),
         MaintenanceCommand::Logs(command) => Box::pin(logs::run(command, environment)),
     })

@@ -8,7 +8,7 @@ const HANDSHAKE: &str = "part of the handshake of agent and daemon";
 const INTERNAL: &str = "only the service itself may call it: the answer has a secret, or ends the service";
 const MANY: &str = "commands use the method for many tasks at once";
 const BY_REST: &str = "the command uploads over REST, which takes larger bodies";
-const COMING: &str = "for torrents, which are not there yet";
+const DIALOG: &str = "for user interfaces, which stay connected; svc torrent select chooses files at any time";
 
 const WITHOUT_A_COMMAND: &[(Method, &str)] = &[
     (Method::SystemAuthChallenge, HANDSHAKE),
@@ -27,7 +27,9 @@ const WITHOUT_A_COMMAND: &[(Method, &str)] = &[
         Method::TaskChange,
         "aria2's changeOption; commands rename, limit and move",
     ),
-    (Method::TaskSetSeedLimits, COMING),
+    (Method::SelectionSubscribe, DIALOG),
+    (Method::SelectionUnsubscribe, DIALOG),
+    (Method::SelectionResolve, DIALOG),
     (
         Method::GroupCreateTasks,
         "aria2's addMetalink; svc add takes the document's URL",

@@ -7,4 +7,5 @@ pub(crate) mod find;
 pub(crate) mod group;
 pub(crate) mod list;
 pub(crate) mod queue;
+pub(crate) mod torrent_file;
 pub(crate) mod watch;

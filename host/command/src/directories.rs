@@ -18,6 +18,11 @@ pub fn compiled_plugins(data: &Path) -> PathBuf {
     data.join("plugins").join("cache")
 }
 
+/// The daemon's metainfo files and records of torrents.
+pub fn torrents(data: &Path) -> PathBuf {
+    data.join("torrents")
+}
+
 /// The cache of compiled plugins of the author commands; may be deleted.
 pub fn author_cache() -> Option<PathBuf> {
     dirs::cache_dir().map(|dir| dir.join("svc").join("plugins"))

@@ -45,6 +45,15 @@ pub const KEY_PASSPHRASE_FILE: &str = "SVC_KEY_PASSPHRASE_FILE";
 /// Any value but the empty one lets debuggers attach and crashes leave core dumps; see [`crate::dumpable`].
 pub const DEBUGGABLE: &str = "SVC_DEBUGGABLE";
 
+/// Where a host keeps the key of stored secrets: `file` or `desktop`.
+pub const KEYS: &str = "SVC_KEYS";
+
+/// The address of the user's session bus, set by the desktop.
+const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
+
+/// The directory of the user's session, set by the system.
+const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+
 /// The initial language of user interfaces: `en`, `zh`, …; a country suffix is ignored.
 pub const LANGUAGE: &str = "SVC_LANG";
 
@@ -75,7 +84,11 @@ pub struct Environment {
     pub key_passphrase: Option<Secret>,
     /// [`KEY_PASSPHRASE_FILE`], if set and not empty.
     pub key_passphrase_file: Option<PathBuf>,
-    /// From `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower or upper case.
+    /// `DBUS_SESSION_BUS_ADDRESS`, if set and not empty.
+    pub session_bus: Option<String>,
+    /// `XDG_RUNTIME_DIR`, if set and not empty.
+    pub runtime_dir: Option<PathBuf>,
+    /// From `http_proxy`, `https_proxy`, `ftp_proxy`, `all_proxy` and `no_proxy`, in lower or upper case.
     pub system_proxy: SystemProxy,
     /// Whether [`NO_COLOR`] is set.
     pub is_colorless: bool,
@@ -94,9 +107,12 @@ impl Environment {
             language: variable(LANGUAGE).and_then(|text| language(&text)),
             key_passphrase: variable(KEY_PASSPHRASE).map(Secret::new),
             key_passphrase_file: variable(KEY_PASSPHRASE_FILE).map(PathBuf::from),
+            session_bus: variable(SESSION_BUS),
+            runtime_dir: variable(RUNTIME_DIR).map(PathBuf::from),
             system_proxy: SystemProxy {
                 http: proxy("http_proxy"),
                 https: proxy("https_proxy"),
+                ftp: proxy("ftp_proxy"),
                 all: proxy("all_proxy"),
                 no_proxy: either_case("no_proxy").unwrap_or_default(),
             },

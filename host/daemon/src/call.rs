@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 mod configure;
 mod cookies;
+mod document;
 mod machine;
 mod market;
 mod params;
@@ -13,17 +14,24 @@ mod preview;
 mod proxy_test;
 mod queues;
 mod rss;
+mod selections;
 mod sites;
 mod tasks;
+mod torrents;
 mod webhooks;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
+use engine::{Task, TaskId};
 use protocol::{
     ConfigSnapshot, GroupDto, Method, MethodFamily, OkResult, QueueDto, Request, Role, RpcError, RuntimeStats,
-    SiteAuthEntryDto, TaskRuntimeDto, WebhookDeliveryDto,
+    SelectionDto, SiteAuthEntryDto, TaskRuntimeDto, WebhookDeliveryDto,
 };
 use serde::Serialize;
+use transfer_torrent::Live;
 
 use crate::{
     call::answer::{Answer, Peer, StreamedResult, raw},
@@ -42,6 +50,8 @@ impl Service {
                 _ => Err(RpcError::method_not_found(method.name())),
             },
             MethodFamily::Task => tasks::call(self, method, request).await,
+            MethodFamily::Torrent => torrents::call(self, method, request).await,
+            MethodFamily::Selection => selections::call(self, method, request, peer).await,
             MethodFamily::Queue => queues::call(self, method, request).await,
             MethodFamily::Plugin => plugins::call(self, method, request).await,
             MethodFamily::Config => configure::call(self, method, request).await,
@@ -55,6 +65,17 @@ impl Service {
         }
     }
 
+    /// The swarms of torrents that are running.
+    fn swarms(&self, tasks: &[Arc<Task>]) -> HashMap<TaskId, Live> {
+        let Some(torrents) = &self.torrents else {
+            return HashMap::new();
+        };
+        let of_torrents = tasks.iter().filter(|task| view::is_torrent(task));
+        of_torrents
+            .filter_map(|task| Some((task.id, torrents.live(task.url())?)))
+            .collect()
+    }
+
     async fn snapshot(&self) -> Result<Answer, RpcError> {
         let UnencodedSnapshot {
             sequence,
@@ -63,12 +84,20 @@ impl Service {
             stats,
             feeds,
             webhook_deliveries,
+            selections,
         } = self.hub.moment().await?;
         let runtimes = self.engine.all_progress();
+        let swarms = self.swarms(&engine.tasks);
         let rest = SnapshotTail {
             task_runtime: runtimes
                 .iter()
-                .map(|live| (live.task.to_string(), view::runtime(live.task, &live.progress, 0)))
+                .map(|live| {
+                    let swarm = swarms.get(&live.task).copied();
+                    (
+                        live.task.to_string(),
+                        view::runtime(live.task, (&live.progress, swarm), 0),
+                    )
+                })
                 .collect(),
             queue_positions: engine
                 .queues
@@ -86,7 +115,10 @@ impl Service {
             plugins: view::plugin::all(self.plugins.as_ref()),
             components: [],
             webhook_deliveries,
-            pending_selections: [],
+            pending_selections: selections
+                .iter()
+                .map(|question| SelectionDto::clone(question))
+                .collect(),
         };
         let rest = serde_json::to_string(&rest).map_err(|error| RpcError::internal(error.to_string()))?;
         let role = serde_json::to_string(&Role::Daemon).map_err(|error| RpcError::internal(error.to_string()))?;
@@ -122,5 +154,5 @@ struct SnapshotTail {
     plugins: Vec<protocol::PluginDto>,
     components: [(); 0],
     webhook_deliveries: Vec<WebhookDeliveryDto>,
-    pending_selections: [(); 0],
+    pending_selections: Vec<SelectionDto>,
 }

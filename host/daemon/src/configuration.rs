@@ -1,6 +1,7 @@
 //! The configuration as clients see it: the engine's settings and the keys of `keys`, under one revision.
 
 pub(crate) mod keys;
+pub(crate) mod torrents;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,6 +12,7 @@ use store::{SealError, Store, Vault};
 use tokio::sync::{Mutex, watch};
 
 use crate::{
+    configuration::torrents::TorrentSettings,
     refusal::{Refuse as _, invalid, unknown_queue},
     rows,
 };
@@ -53,6 +55,8 @@ pub(crate) struct Configuration {
     endpoints: watch::Sender<Endpoints>,
     /// What `own` says of tools.
     tools: watch::Sender<tools::Settings>,
+    /// What `own` says of torrents.
+    torrents: watch::Sender<TorrentSettings>,
 }
 
 impl Configuration {
@@ -60,6 +64,12 @@ impl Configuration {
     pub(crate) async fn stored_tools(store: &Store) -> Result<watch::Sender<tools::Settings>, store::ReadError> {
         let (_, values) = rows::load_config(store).await?;
         Ok(watch::Sender::new(chosen_tools(&values)))
+    }
+
+    /// The stored settings of torrents, for the same reason.
+    pub(crate) async fn stored_torrents(store: &Store) -> Result<TorrentSettings, store::ReadError> {
+        let (_, values) = rows::load_config(store).await?;
+        Ok(TorrentSettings::stored(&values))
     }
 
     /// `tools` is what [`Configuration::stored_tools`] gave.
@@ -80,6 +90,7 @@ impl Configuration {
             patching: Mutex::new(()),
             endpoints: watch::Sender::new(endpoints.clone()),
             tools,
+            torrents: watch::Sender::new(TorrentSettings::stored(&values)),
             own: watch::Sender::new(Arc::new(OwnKeys {
                 revision,
                 values,
@@ -93,6 +104,11 @@ impl Configuration {
         self.endpoints.subscribe()
     }
 
+    /// The settings of torrents, now and later.
+    pub(crate) fn torrents(&self) -> watch::Receiver<TorrentSettings> {
+        self.torrents.subscribe()
+    }
+
     pub(crate) fn snapshot(&self) -> ConfigSnapshot {
         self.snapshot_with(&self.engine.settings())
     }
@@ -100,7 +116,7 @@ impl Configuration {
     /// As [`Configuration::snapshot`], with engine settings of the same moment as the rest of a snapshot.
     pub(crate) fn snapshot_with(&self, settings: &VersionedSettings) -> ConfigSnapshot {
         let own = Arc::clone(&self.own.borrow());
-        let of_engine = Settings::KEYS.into_iter().filter_map(|key| {
+        let of_engine = Settings::keys().filter_map(|key| {
             let value = settings.settings.value(key)?;
             let is_hidden = key == PASSWORD && !value.is_empty();
             Some((
@@ -147,7 +163,7 @@ impl Configuration {
             if let Some(value) = usual.value(&key) {
                 settings.set(&key, &value).refused()?;
             } else {
-                let value = keys::default(&key).to_owned();
+                let value = keys::default(&key);
                 changed.set(key, &value, &own)?;
             }
         }
@@ -155,13 +171,18 @@ impl Configuration {
             if key == PASSWORD && value.trim() == protocol::MASKED {
                 continue;
             }
-            if Settings::KEYS.contains(&key.as_str()) {
+            if Settings::has_key(&key) {
                 settings.set(&key, &value).refused()?;
             } else {
                 changed.set(key, &value, &own)?;
             }
         }
         settings.validate().refused()?;
+        let mut values = own.values.clone();
+        values.extend(changed.values.clone());
+        TorrentSettings::stored(&values)
+            .validate()
+            .map_err(|error| keys::torrents_refused("bt_port_end", &error))?;
         if let Some(endpoints) = &changed.endpoints {
             self.check_queues(endpoints, &own.endpoints).await?;
         }
@@ -220,6 +241,12 @@ impl Configuration {
             is_changed
         });
         self.tools.send_replace(chosen_tools(&values));
+        let of_torrents = TorrentSettings::stored(&values);
+        self.torrents.send_if_modified(|known| {
+            let is_changed = *known != of_torrents;
+            known.clone_from(&of_torrents);
+            is_changed
+        });
         self.own.send_replace(Arc::new(OwnKeys {
             revision,
             values,
@@ -279,7 +306,7 @@ fn checked(stored: &str) -> Endpoints {
 
 /// Names every key that does not exist, and those that do: the client may be made for another version or program.
 fn refuse_unknown<'k>(keys: impl Iterator<Item = &'k String>) -> Result<(), RpcError> {
-    let exists = |key: &str| Settings::KEYS.contains(&key) || keys::names().any(|name| name == key);
+    let exists = |key: &str| Settings::has_key(key) || keys::names().any(|name| name == key);
     let unknown: Vec<&String> = keys.filter(|key| !exists(key)).collect();
     let Some(first) = unknown.first() else { return Ok(()) };
     let shown = |key: &str| {
@@ -294,7 +321,7 @@ fn refuse_unknown<'k>(keys: impl Iterator<Item = &'k String>) -> Result<(), RpcE
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let known: Vec<&str> = Settings::KEYS.into_iter().chain(keys::names()).collect();
+    let known: Vec<&str> = Settings::keys().chain(keys::names()).collect();
     let message = format!(
         "unknown setting {named}{more}; nothing was changed; the settings are {}",
         known.join(", ")

@@ -17,6 +17,7 @@ use plugin_host::Plugins;
 use protocol::RuntimeStats;
 use rss::Subscriptions;
 use tokio::sync::{mpsc, oneshot, watch};
+use transfer_torrent::Torrents;
 
 use crate::{
     configuration::Configuration,
@@ -27,6 +28,7 @@ use crate::{
         ring::Ring,
         worker::{Outputs, Sources, Worker},
     },
+    selection::Selections,
 };
 
 const ASK_BACKLOG: usize = 64;
@@ -95,6 +97,11 @@ impl Hub {
         self.ask(Ask::PostChanged).await
     }
 
+    /// Publishes what became of questions so far.
+    pub(crate) async fn selections_changed(&self) -> Result<(), Ended> {
+        self.ask(Ask::SelectionsChanged).await
+    }
+
     async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Ended> {
         let (reply, answer) = oneshot::channel();
         self.asks.send(ask(reply)).await.map_err(|_| Ended)?;
@@ -109,6 +116,8 @@ pub(crate) struct Subsystems {
     pub(crate) rss: Subscriptions,
     pub(crate) hooks: Hooks,
     pub(crate) jobs: Jobs,
+    pub(crate) torrents: Option<Torrents>,
+    pub(crate) selections: Selections,
 }
 
 /// The caller spawns `Worker::run`.
@@ -119,6 +128,8 @@ pub(crate) async fn start(
         rss,
         hooks,
         jobs,
+        torrents,
+        selections,
     }: Subsystems,
     configuration: Arc<Configuration>,
     history: History,
@@ -148,6 +159,8 @@ pub(crate) async fn start(
     let rss = (rss, changes);
     let changes = hooks.changes();
     let hooks = (hooks, changes);
+    let changes = selections.changes();
+    let selections = (selections, changes);
     let worker = Worker::new(
         Sources {
             engine,
@@ -155,6 +168,8 @@ pub(crate) async fn start(
             rss,
             hooks,
             jobs: jobs.changes(),
+            torrents,
+            selections,
             events,
             asks,
             configuration,

@@ -26,6 +26,7 @@
 //! - `service`: what the calls of all connections share
 //! - `hub`: events
 //! - `configuration`
+//! - `selection`: questions that tasks ask their user
 //! - `options`: a task's options on the wire and in the engine
 //! - `view`, `refusal`, `rows`: records for clients, errors for clients, tables
 
@@ -36,6 +37,7 @@ mod hub;
 mod options;
 mod refusal;
 mod rows;
+mod selection;
 mod service;
 mod start;
 mod view;

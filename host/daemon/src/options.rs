@@ -1,14 +1,17 @@
 //! A task's options: as clients ask for them, and as the engine takes them. The service maps one to the other here only, field by
 //! field, so that an option that is not thought of does not compile.
 
-use std::{path::PathBuf, time::Duration};
+pub(crate) mod torrent;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use data_encoding::BASE64;
-use engine::{ProxyChoice, QueueId, Site, Task, TaskSpec};
+use engine::{ProxyChoice, QueueId, SeedLimit, SeedLimits, Site, Task, TaskSpec};
 use protocol::{CreateTaskRequest, ErrorCode, RequestBody, Requester, RpcError};
 use serde_json::{Map, Value};
 use transfer::{
     Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret, UserHost,
+    pieces::InvalidPieces,
     source::{is_harmless_header, without_login_and_fragment},
 };
 
@@ -19,6 +22,9 @@ use crate::{
 
 /// The `proxyUrl` of a task that must not use a proxy, whatever the settings say.
 const DIRECT: &str = "direct";
+
+/// A limit of seeding that is the one in the settings.
+const INHERITED: i64 = -2;
 
 /// Both names of a media type have at most 127 characters each (RFC 6838).
 const MAX_MEDIA_TYPE: usize = 255;
@@ -42,10 +48,16 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         proxy_url,
         queue_id,
         checksum,
+        piece_hashes,
+        expected_size_bytes,
         mime_type,
         ignore_tls_errors,
         headers,
         torrent_b64,
+        torrent_blob_id,
+        follow_torrent,
+        torrent,
+        metalink_b64,
         method,
         body: request_body,
         audio_url,
@@ -65,9 +77,22 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         max_not_found,
         check_integrity,
         no_netrc,
+        upload_limit_bytes,
+        no_seed,
+        seed_ratio_limit_milli,
+        seed_time_limit_secs,
     } = request;
-    if torrent_b64.is_some() {
-        return Err(unsupported("torrentB64", "this build downloads no torrents"));
+    for (field, is_given) in [
+        ("torrentB64", torrent_b64.is_some()),
+        ("torrentBlobId", torrent_blob_id.is_some()),
+    ] {
+        if is_given {
+            return Err(invalid(field, format!("{field} is for a call that creates tasks")));
+        }
+    }
+    if metalink_b64.is_some() {
+        let message = "metalinkB64 is for a call that creates the tasks of one document";
+        return Err(invalid("metalinkB64", message));
     }
     if audio_url.is_some_and(|url| !url.trim().is_empty()) {
         return Err(unsupported("audioUrl", "this build does not join audio and video"));
@@ -76,7 +101,13 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
     for mirror in &mirrors {
         urls.push(SafeUrl::parse(mirror).map_err(|error| invalid("mirrors", error.to_string()))?);
     }
+    for url in &urls {
+        let has_checksum = optional(&checksum).is_some() || optional(&piece_hashes).is_some();
+        torrent::check_magnet(url, has_checksum)?;
+    }
     Ok(TaskSpec {
+        torrent: torrent.map(torrent::options).transpose()?.map(Arc::new),
+        follow_torrent,
         urls,
         file_name: optional(&file_name).and_then(FileName::sanitise_or_none),
         save_dir: optional(&save_dir).map(PathBuf::from),
@@ -84,9 +115,13 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         proxy: proxy(&proxy_url)?,
         ignore_tls_errors,
         checksum: self::checksum(&checksum)?,
-        promised_size: hint_bytes
+        pieces: optional(&piece_hashes)
+            .map(|text| text.parse().map(Arc::new))
+            .transpose()
+            .map_err(|error: InvalidPieces| invalid("pieceHashes", error.to_string()))?,
+        promised_size: expected_size_bytes.or(hint_bytes
             .and_then(|bytes| u64::try_from(bytes).ok())
-            .filter(|bytes| *bytes > 0),
+            .filter(|bytes| *bytes > 0)),
         queue: optional(&queue_id)
             .map(str::parse::<QueueId>)
             .transpose()
@@ -102,6 +137,13 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         max_not_found,
         check_integrity,
         no_netrc,
+        upload_limit_bytes,
+        is_not_seeded: no_seed,
+        seed_limits: SeedLimits {
+            ratio_milli: seed_limit("seedRatioLimitMilli", seed_ratio_limit_milli.unwrap_or(INHERITED), 1)?,
+            time_secs: seed_limit("seedTimeLimitSecs", seed_time_limit_secs.unwrap_or(INHERITED), 1)?,
+            ..SeedLimits::default()
+        },
         request: RequestOptions {
             method: method.filter(|method| !method.trim().is_empty()),
             body: request_body.map(body).transpose()?,
@@ -125,6 +167,18 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         group: None,
         adopt: false,
     })
+}
+
+/// A limit of seeding: -2 is the one in the settings, -1 none, others are in units of `unit`.
+pub(crate) fn seed_limit(field: &'static str, number: i64, unit: u64) -> Result<SeedLimit, RpcError> {
+    match SeedLimit::from_wire(number) {
+        Some(SeedLimit::Own(own)) => Ok(SeedLimit::Own(own.saturating_mul(unit))),
+        Some(limit) => Ok(limit),
+        None => Err(invalid(
+            field,
+            format!("{field} is {number}; it must be -2 (as in the settings), -1 (no limit) or a limit"),
+        )),
+    }
 }
 
 /// The checksum of a request, as `algo=hex`.
@@ -160,6 +214,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         proxy,
         ignore_tls_errors,
         checksum,
+        pieces,
         speed_limit_bytes,
         on_conflict,
         retry,
@@ -168,16 +223,21 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         max_not_found,
         check_integrity,
         no_netrc,
+        upload_limit_bytes,
+        is_not_seeded,
+        seed_limits,
         // Not in a request.
         resolution: _,
         given_by: _,
         feed: _,
         created_by: _,
-        promised_size: _,
+        promised_size,
         promised_type,
         group: _,
         start_paused: _,
         adopt: _,
+        torrent,
+        follow_torrent,
     } = task.spec();
     let RequestOptions {
         // Fixed at creation: a change of options cannot name them.
@@ -211,6 +271,8 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         },
         queue_id: task.queue.to_string(),
         checksum: checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
+        piece_hashes: pieces.map(|pieces| pieces.to_string()).unwrap_or_default(),
+        expected_size_bytes: promised_size,
         mime_type: promised_type.unwrap_or_default(),
         ignore_tls_errors,
         headers: (!headers.is_empty()).then(|| headers.into_iter().map(exposed).collect()),
@@ -227,7 +289,15 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         max_not_found,
         check_integrity,
         no_netrc,
+        upload_limit_bytes,
+        no_seed: is_not_seeded,
+        seed_ratio_limit_milli: own_limit(seed_limits.ratio_milli),
+        seed_time_limit_secs: own_limit(seed_limits.time_secs),
+        torrent: torrent.as_deref().map(torrent::request),
         torrent_b64: None,
+        torrent_blob_id: None,
+        follow_torrent,
+        metalink_b64: None,
         method: None,
         body: None,
         audio_url: None,
@@ -236,7 +306,12 @@ pub fn request(task: &Task) -> CreateTaskRequest {
     }
 }
 
-/// The options of a task for clients, without secrets: no password, no cookies, URLs without login, and [`protocol::MASKED`] as
+/// A limit that is the task's own, by its number on the wire.
+fn own_limit(limit: SeedLimit) -> Option<i64> {
+    Some(limit.to_wire()).filter(|number| *number != INHERITED)
+}
+
+/// The options of a task for clients, without secrets: no password, no cookies, URLs without password, and [`protocol::MASKED`] as
 /// the value of every header that may hold a token. [`changed`] restores the hidden values if a client sends them back.
 pub(crate) fn public_request(task: &Task) -> CreateTaskRequest {
     let mut request = request(task);
@@ -270,8 +345,8 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
         .map_err(|error| RpcError::invalid_params(format!("change: {error}")))?;
     let mut after = spec(request, None)?;
     for url in &mut after.urls {
-        // `public_request` shows URLs without login; one that comes back like that keeps its login.
-        if let Some(known) = before.urls.iter().find(|known| known.without_login() == *url) {
+        // `public_request` shows URLs without password; one that comes back like that keeps its login.
+        if let Some(known) = before.urls.iter().find(|known| known.is_shown_as(url)) {
             url.clone_from(known);
         }
     }
@@ -294,7 +369,6 @@ pub(crate) fn changed(task: &Task, change: Map<String, Value>) -> Result<TaskSpe
         given_by: before.given_by,
         feed: before.feed,
         created_by: before.created_by,
-        promised_size: before.promised_size,
         adopt: before.adopt,
         ..after
     })

@@ -91,6 +91,9 @@ fn command(error: &CommandError) -> RpcError {
         | CommandError::NoRetryLeft
         | CommandError::BuiltInQueue(_)
         | CommandError::Rename { .. } => RpcError::application(ErrorCode::Conflict, message),
+        CommandError::SameTorrent(_) => {
+            RpcError::application(ErrorCode::Conflict, message).with_reason(Reason::TorrentExists)
+        }
         CommandError::TargetExists(_) => {
             RpcError::application(ErrorCode::Conflict, message).with_reason(Reason::TargetExists)
         }

@@ -22,11 +22,13 @@ use store::{SealedColumn, Store, Vault};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tools::Tools;
+use transfer_torrent::Torrents;
 
 use crate::{
     configuration::Configuration,
     hub::Hub,
     rows,
+    selection::Selections,
     service::{access::Access, blobs::Blobs},
 };
 
@@ -61,6 +63,9 @@ pub(crate) struct Service {
     pub(crate) rss: Subscriptions,
     pub(crate) hooks: Hooks,
     pub(crate) jobs: Jobs,
+    /// None if this daemon downloads no torrents.
+    pub(crate) torrents: Option<Torrents>,
+    pub(crate) selections: Selections,
     pub(crate) store: Store,
     pub(crate) vault: Arc<Vault>,
     pub(crate) hub: Hub,

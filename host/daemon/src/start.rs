@@ -6,6 +6,7 @@ mod logins;
 mod media;
 mod plugin_step;
 mod steps;
+mod torrents;
 mod webhooks;
 
 use std::{
@@ -48,6 +49,7 @@ use crate::{
     http::{self, shared::Shared},
     hub::{self, disk::FreeSpace, history::History},
     rows,
+    selection::Selections,
     service::{LearnedLimits, Logs, Service, access::Access, blobs::Blobs},
     start::{endpoint::EndpointError, plugin_step::PluginSteps},
 };
@@ -102,12 +104,16 @@ pub struct Config {
     pub unpacker: Option<confined::OwnCommand>,
     /// Where plugins are installed from.
     pub market: plugin_host::market::Config,
+    /// What torrents are downloaded with; `None` downloads none. Of its settings the addresses count, the others are stored.
+    pub torrents: Option<transfer_torrent::Config>,
     /// The connection limits that a transport learned per host, if one does.
     pub learned_limits: Option<Arc<dyn LearnedLimits>>,
     /// Connections at once. Fewer than the process may have descriptors: downloads need them, too.
     pub max_connections: usize,
     /// The log files; `None` if logs go to standard error only.
     pub logs: Option<Logs>,
+    /// Where the key of the stored secrets is.
+    pub keys: store::KeyKeeping,
 }
 
 impl Config {
@@ -121,9 +127,11 @@ impl Config {
             tools: None,
             unpacker: None,
             market: plugin_host::market::Config::default(),
+            torrents: None,
             learned_limits: None,
             max_connections: MAX_CONNECTIONS,
             logs: None,
+            keys: store::KeyKeeping::default(),
         }
     }
 
@@ -210,7 +218,7 @@ impl Daemon {
             vault,
             store,
         } = match &config.data_dir {
-            Some(dir) => Storage::open(dir, config.port).await?,
+            Some(dir) => Storage::open(dir, config.port, config.keys.clone()).await?,
             None => Storage::in_memory()?,
         };
         let tool_settings = Configuration::stored_tools(&store).await?;
@@ -325,6 +333,10 @@ impl Daemon {
             endpoint::withdraw(dir);
         }
         let report = self.service.engine.shutdown(grace).await;
+        self.service.selections.end();
+        if let Some(torrents) = &self.service.torrents {
+            torrents.shutdown().await;
+        }
         if let Some(tools) = &self.service.tools {
             tools.shutdown().await;
         }
@@ -401,7 +413,7 @@ impl Storage {
         chains::MIGRATIONS,
     ];
 
-    async fn open(data_dir: &Path, port: u16) -> Result<Self, StartError> {
+    async fn open(data_dir: &Path, port: u16, keys: store::KeyKeeping) -> Result<Self, StartError> {
         let dir = DataDir::lock(data_dir)?;
         let token = endpoint::token(&dir)?;
         let listener = listen(port).await?;
@@ -412,7 +424,7 @@ impl Storage {
         let store = Store::open(dir.join(DATABASE), &Self::MIGRATIONS)?;
         Ok(Self {
             token,
-            vault: Arc::new(Vault::open(&dir, &store).await?),
+            vault: Arc::new(Vault::open_keeping(&dir, &store, keys).await?),
             store,
             home: Some(Home { dir, listener, port }),
         })
@@ -485,9 +497,10 @@ impl Parts {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "it puts the parts together, one after the other")]
 async fn assemble(
     mut config: Config,
-    transports: Vec<Arc<dyn Transport>>,
+    mut transports: Vec<Arc<dyn Transport>>,
     parts: Parts,
 ) -> Result<Service, StartError> {
     let as_resolver = |plugins: &Plugins| Arc::new(plugins.clone()) as Arc<dyn Resolver>;
@@ -498,7 +511,22 @@ async fn assemble(
     let milestones = config.engine.milestones.subscribe();
     let of_jobs = (config.engine.milestones.subscribe(), config.unpacker.take());
     let milestones_of_plugins = config.engine.milestones.subscribe();
+    let selections = Selections::default();
+    let own_addresses = config
+        .torrents
+        .as_ref()
+        .map(|of_torrents| of_torrents.settings.addresses.clone());
+    let torrents = match config.torrents.take() {
+        Some(of_torrents) => {
+            let stored = Configuration::stored_torrents(&parts.store).await?;
+            let settings = Engine::stored_settings(&parts.store, &parts.vault).await?;
+            let stored = (&stored, settings, &system_proxy);
+            Some(torrents::begin(of_torrents, stored, &selections, &mut transports))
+        }
+        None => None,
+    };
     let engine = Engine::start(config.engine, parts.store.clone(), Arc::clone(&parts.vault), transports).await?;
+    selections.begin(engine.clone());
     let (system_proxy, stop) = (Arc::new(system_proxy), CancellationToken::new());
     let rss = Subscriptions::start(parts.feeds(&engine, &system_proxy, &stop)).await?;
     let vault = Arc::clone(&parts.vault);
@@ -508,6 +536,20 @@ async fn assemble(
         LoadError::Read(error) => StartError::Rows(error),
         LoadError::Sealed(error) => StartError::Webhooks(error),
     })?);
+    if let (Some(torrents), Some(addresses)) = (&torrents, own_addresses) {
+        if config.data_dir.is_some() {
+            torrents::clean(torrents, &engine).await?;
+        }
+        let (own, system) = (configuration.torrents(), Arc::clone(&system_proxy));
+        let following = torrents::follow(
+            (torrents.clone(), addresses),
+            own,
+            engine.clone(),
+            system,
+            stop.child_token(),
+        );
+        parts.tracker.spawn(following);
+    }
     let hooks = Hooks::start(hooks::Config {
         endpoints: configuration.endpoints(),
         names: egress::Names::default(),
@@ -536,6 +578,8 @@ async fn assemble(
             rss: rss.clone(),
             hooks: hooks.clone(),
             jobs: jobs.clone(),
+            torrents: torrents.clone(),
+            selections: selections.clone(),
         },
         Arc::clone(&configuration),
         history,
@@ -551,6 +595,8 @@ async fn assemble(
         rss,
         hooks,
         jobs,
+        torrents,
+        selections,
         store: parts.store,
         vault: parts.vault,
         hub,

@@ -3,18 +3,21 @@
 pub(crate) mod login;
 pub(crate) mod plugin;
 pub(crate) mod plugin_journal;
+pub(crate) mod torrent;
 
-use engine::{Group, LeftOut, LoginNeed, ProxyChoice, Queue, Status, Task, TaskId, Timestamp};
+use engine::{
+    AfterSeeding, Group, LeftOut, LoginNeed, ProxyChoice, Queue, SeedEnd, SeedLimit, SeedState, Seeding, Status, Task,
+    TaskId, Timestamp,
+};
+use metainfo::InfoHash;
 use protocol::{
     GroupDto, LeftOutDto, LoginNeedDto, QueueDto, SegmentDto, ServerDto, TaskDto, TaskRuntimeDto, TaskStatus,
 };
-use transfer::{Progress, SafeUrl};
+use transfer::{Progress, SafeUrl, source::torrent_hash};
+use transfer_torrent::{Live, SCHEMES};
 
 /// Bytes of the unit that limits of queues have on the wire.
 pub(crate) const KIB: u64 = 1024;
-
-/// "As the global setting", for every limit of seeding.
-const INHERIT: i64 = -2;
 
 pub(crate) fn status(status: Status) -> TaskStatus {
     match status {
@@ -27,9 +30,9 @@ pub(crate) fn status(status: Status) -> TaskStatus {
     }
 }
 
-/// The URL with its query, but without a login.
+/// The URL with its query and its user, but without a password.
 pub(crate) fn shown(url: &SafeUrl) -> String {
-    url.without_login().expose().to_owned()
+    url.shown()
 }
 
 /// [`shown`] for text that may not parse as a URL.
@@ -37,8 +40,62 @@ pub(crate) fn shown_text(text: String) -> String {
     SafeUrl::parse(&text).map_or(text, |url| shown(&url))
 }
 
+/// What clients know of seeding, by its number on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum SeedingStatus {
+    None = 0,
+    Seeding = 1,
+    RatioReached = 2,
+    TimeReached = 3,
+    UserStopped = 4,
+    Released = 6,
+    Inactive = 7,
+    Waiting = 8,
+}
+
+fn seeding_status(state: &SeedState) -> SeedingStatus {
+    match state {
+        SeedState::Downloading => SeedingStatus::None,
+        SeedState::Waiting | SeedState::Stopping(_, AfterSeeding::Wait) => SeedingStatus::Waiting,
+        SeedState::Seeding(_) => SeedingStatus::Seeding,
+        SeedState::Stopping(_, AfterSeeding::End(end)) | SeedState::Ended(end) => match end {
+            SeedEnd::Ratio => SeedingStatus::RatioReached,
+            SeedEnd::Time => SeedingStatus::TimeReached,
+            SeedEnd::User => SeedingStatus::UserStopped,
+            SeedEnd::Idle => SeedingStatus::Inactive,
+            SeedEnd::Off | SeedEnd::Failed(_) => SeedingStatus::Released,
+        },
+    }
+}
+
+/// Whether it uploads its finished file.
+pub(crate) fn is_seeding(task: &Task) -> bool {
+    let state = task.seeding.as_deref().map(|seeding| &seeding.state);
+    matches!(state, Some(SeedState::Seeding(_)))
+}
+
+/// A limit of time in minutes, rounded up so that a limit does not become none.
+fn minutes(limit: SeedLimit) -> i64 {
+    match limit {
+        SeedLimit::Own(secs) => SeedLimit::Own(secs.div_ceil(60)).to_wire(),
+        other => other.to_wire(),
+    }
+}
+
+pub(crate) fn is_torrent(task: &Task) -> bool {
+    SCHEMES.contains(&task.url().scheme())
+}
+
+/// The torrent that a task's URL names.
+pub(crate) fn info_hash(url: &SafeUrl) -> Option<InfoHash> {
+    torrent_hash(url).map(InfoHash)
+}
+
 pub(crate) fn task(task: &Task) -> TaskDto {
     let options = task.options();
+    let none = Seeding::default();
+    let seeding = task.seeding.as_deref().unwrap_or(&none);
     let failure = task.failure();
     TaskDto {
         task_id: task.id.to_string(),
@@ -49,6 +106,7 @@ pub(crate) fn task(task: &Task) -> TaskDto {
         status: status(task.status()),
         downloaded_bytes: task.done_bytes,
         total_bytes: task.total_bytes.unwrap_or(0),
+        info_hash: info_hash(task.url()).map(|hash| hash.to_string()).unwrap_or_default(),
         error_message: failure.map(|failure| failure.message.clone()).unwrap_or_default(),
         error_kind: failure
             .map(|failure| failure.kind.code().to_owned())
@@ -72,11 +130,20 @@ pub(crate) fn task(task: &Task) -> TaskDto {
         created_by: options.created_by.as_deref().unwrap_or_default().to_owned(),
         group_id: task.group.map(|group| group.to_string()).unwrap_or_default(),
         queue_order: task.queue_order,
-        seed_ratio_limit_milli: INHERIT,
-        seed_post_ratio_limit_milli: INHERIT,
-        seed_time_limit_minutes: INHERIT,
-        seed_inactive_time_limit_minutes: INHERIT,
-        ..TaskDto::default()
+        origin_url: String::new(),
+        auto_route: String::new(),
+        uploaded_bytes: seeding.uploaded_bytes,
+        uploaded_at_completion: seeding.uploaded_at_completion,
+        seeding_status: seeding_status(&seeding.state) as u8,
+        seeding_message: match &seeding.state {
+            SeedState::Ended(SeedEnd::Failed(failure)) => failure.message.clone(),
+            _ => String::new(),
+        },
+        seeding_time_secs: seeding.seeded_before().as_secs(),
+        seed_ratio_limit_milli: options.seed_limits.ratio_milli.to_wire(),
+        seed_post_ratio_limit_milli: options.seed_limits.post_ratio_milli.to_wire(),
+        seed_time_limit_minutes: minutes(options.seed_limits.time_secs),
+        seed_inactive_time_limit_minutes: minutes(options.seed_limits.idle_secs),
     }
 }
 
@@ -97,7 +164,7 @@ pub(crate) fn queue(queue: &Queue) -> QueueDto {
         queue_id: queue.id.to_string(),
         name: queue.spec.name.clone(),
         speed_limit_kbps: queue.spec.speed_limit_bytes.div_ceil(KIB),
-        upload_limit_kbps: 0,
+        upload_limit_kbps: queue.spec.upload_limit_bytes.div_ceil(KIB),
         max_concurrent: queue.spec.max_concurrent,
         default_save_dir: queue
             .spec
@@ -143,7 +210,12 @@ pub(crate) fn left_out(left_out: &LeftOut) -> LeftOutDto {
 }
 
 /// `sequence` is the number of the sample since the daemon's start.
-pub(crate) fn runtime(task: TaskId, progress: &Progress, sequence: u64) -> TaskRuntimeDto {
+pub(crate) fn runtime(task: TaskId, (progress, swarm): (&Progress, Option<Live>), sequence: u64) -> TaskRuntimeDto {
+    let count = |peers: fn(&Live) -> usize| {
+        swarm
+            .as_ref()
+            .map(|live| u32::try_from(peers(live)).unwrap_or(u32::MAX))
+    };
     let segments = progress.segments.iter().zip(0..).map(|(segment, index)| SegmentDto {
         index,
         start_byte: segment.start,
@@ -165,12 +237,14 @@ pub(crate) fn runtime(task: TaskId, progress: &Progress, sequence: u64) -> TaskR
         sampled_at_ms: now_millis(),
         sample_sequence: sequence,
         active_transfers: Some(progress.connections.into()),
-        connected_peers: None,
+        connected_peers: count(|live| live.peers),
+        connected_seeds: count(|live| live.seeds),
         parallelism_limit: None,
         downloaded_bytes: progress.done_bytes,
         total_bytes: progress.total_bytes.unwrap_or(0),
         download_bps: progress.bytes_per_second,
-        upload_bps: 0,
+        upload_bps: progress.upload_bytes_per_second,
+        uploaded_bytes: progress.uploaded_bytes,
         segments: segments.collect(),
         servers: servers.collect(),
     }

@@ -1,8 +1,8 @@
 //! All outgoing connections, to other machines and between our own processes.
 //!
 //! *Owns* the rules about addresses, names and redirects, and the only code that resolves names and opens connections:
-//! [`dial()`] for our own HTTP/1.1 client, the high-level [`HttpClient`] for everything else, [`own_machine`] for our
-//! own processes. TLS trust is in [`tls`].
+//! [`dial()`] for our own HTTP/1.1 client, the high-level [`HttpClient`] for everything else, [`udp`] for datagrams,
+//! [`own_machine`] for our own processes. TLS trust is in [`tls`].
 //!
 //! *Never* knows a task, a plugin or a setting: callers say who supplied a URL, and get a [`Reach`].
 //!
@@ -24,8 +24,12 @@
 //! # Layers
 //!
 //! - `client`: HTTP requests for content
+//! - `peer`: connections to peers
+//! - `route`: proxies and TLS
+//! - `udp`: datagrams
 //! - `dial`: name resolution and connecting
 //! - `reach`: the addresses that a URL may connect to, by who supplied it
+//! - `digest`: answers to challenges of HTTP Digest
 //! - `address`, `name`, `redirect`: the pure rules below it
 //! - `tls`, `own_machine`: independent of the rules
 //!
@@ -34,11 +38,15 @@
 pub mod address;
 pub mod client;
 pub mod dial;
+pub mod digest;
 pub mod name;
 pub mod own_machine;
+pub mod peer;
 pub mod reach;
 pub mod redirect;
+pub mod route;
 pub mod tls;
+pub mod udp;
 
 pub use client::{ClientConfig, HttpClient, Request, Response, SendError};
 pub use dial::{DialError, Family, Lookup, Names, dial};

@@ -1,5 +1,7 @@
 //! Host names that always mean this machine or a local network.
 
+use std::net::IpAddr;
+
 use url::{Host, Url};
 
 /// Top-level names for a local network or this machine: RFC 6761 (`localhost`), RFC 6762 (`local` and its appendix G),
@@ -26,6 +28,15 @@ pub fn normal(name: &str) -> String {
 /// Whether `name` means the machine that resolves it.
 pub fn is_this_machine(name: &str) -> bool {
     ends_with(&normal(name), "localhost")
+}
+
+/// Whether `host`, a name or an address with or without brackets, is spelled as this machine.
+pub fn is_here(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host.parse::<IpAddr>().map_or_else(
+        |_| is_this_machine(host),
+        |address| address.to_canonical().is_loopback(),
+    )
 }
 
 /// Whether `name` means this machine or something in a local network: it has a single label, or one of the endings that

@@ -9,7 +9,11 @@ mod runner;
 mod runs;
 mod signal;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::{civil::DateTime, tz::TimeZone};
 use store::{Store, Vault};
@@ -18,17 +22,18 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
-use transfer::{Job, Outcome, Progress, RateLimiter, RateLimits, Recorded, Report, Reporter, RunEvent, Transport};
+use transfer::{Discarded, Job, Outcome, Progress, RateLimits, Recorded, Report, Reporter, RunEvent, Transport};
 
 use crate::{
     config::Config,
+    directories::Directories,
     driver::{
         batch::{Answer, Batch},
         file_checks::FileChecks,
         jobs::Jobs,
         publisher::Publisher,
         runner::Runner,
-        runs::{LiveRun, Runs},
+        runs::{Limiters, LiveRun, Runs},
         signal::Signal,
     },
     event::Event,
@@ -38,10 +43,11 @@ use crate::{
         file,
         id::{QueueId, RunId, TaskId, Timestamp},
         spec,
+        speed::Speeds,
     },
-    resolver::Resolved,
+    resolver::{Resolved, Resolver},
     rows,
-    state::{Effect, Input, LimitScope, Loaded, Reply, Resolve, Row, Start, State},
+    state::{Command, Effect, Input, LimitScope, Loaded, Reply, Resolve, Row, Start, State},
 };
 
 /// Queued commands; further callers wait to enqueue theirs.
@@ -95,15 +101,18 @@ pub(crate) struct Storage {
 
 /// The speed limits that several runs share.
 struct Limits {
-    global: RateLimiter,
-    queues: HashMap<QueueId, RateLimiter>,
+    global: Limiters,
+    queues: HashMap<QueueId, Limiters>,
 }
 
 struct Driver {
     config: Config,
+    started_at: Instant,
     /// `None` saves nothing.
     storage: Option<Storage>,
     transports: HashMap<&'static str, Arc<dyn Transport>>,
+    /// Of plugins and of directories.
+    resolver: Arc<dyn Resolver>,
     state: State,
     inbox: Inbox,
     publisher: Publisher,
@@ -129,6 +138,7 @@ pub(crate) async fn start(
 ) -> Result<Shared, StartError> {
     spec::validate_dir(&config.download_dir).map_err(StartError::DownloadDir)?;
     let transports = by_scheme(transports)?;
+    let resolver: Arc<dyn Resolver> = Arc::new(Directories::new(transports.clone(), config.resolver.clone()));
     let mut schemes: Vec<&'static str> = transports.keys().copied().collect();
     schemes.sort_unstable();
     let loaded = match &storage {
@@ -151,20 +161,22 @@ pub(crate) async fn start(
         runs: live_runs,
         settings,
         schemes: schemes.into(),
-        resolver: config.resolver.clone(),
+        resolver: Some(Arc::clone(&resolver)),
         adopts: config.adopts,
         tracker: tracker.clone(),
     };
     let (settling, settled) = oneshot::channel();
     let driver = Driver {
         limits: Limits {
-            global: RateLimiter::new(state.settings().settings.speed_limit_bytes),
+            global: Limiters::new(state.settings().settings.speeds()),
             queues: HashMap::new(),
         },
         file_checks: FileChecks::new(config.file_check_interval, jobs.signal.clone()),
         config,
+        started_at: Instant::now(),
         storage,
         transports,
+        resolver,
         state,
         inbox: Inbox {
             messages,
@@ -270,6 +282,7 @@ impl Driver {
             let wait = at.ok().filter(|at| *at > now).map_or(CLOCK_CHECK, |at| at.since(now));
             Instant::now() + wait.min(CLOCK_CHECK)
         });
+        let seed_end = self.state.next_seed_end().map(|uptime| self.started_at + uptime);
         let new_schedule = self.state.has_new_schedule().then(Instant::now);
         let work_left = self.state.has_work_left().then(Instant::now);
         let closing = self
@@ -280,6 +293,7 @@ impl Driver {
         [
             retry,
             edge,
+            seed_end,
             new_schedule,
             work_left,
             self.runs.sample_at,
@@ -304,6 +318,7 @@ impl Driver {
 
     fn handle_message(&mut self, message: Message, batch: &mut Batch) {
         match message {
+            Message::Command(command, reply) if self.leaves_more(&command) => self.discard(command, Some(reply)),
             Message::Command(command, reply) => {
                 let outcome = self.apply(Input::Command(command), batch);
                 let answer = Answer::new(reply, outcome);
@@ -353,12 +368,16 @@ impl Driver {
                 let _is_no_command = self.apply(Input::FilesLookedFor(files), batch);
                 batch.answers.extend(self.file_checks.ended(&self.state));
             }
-            Signal::Settled(inputs, answer) => {
+            Signal::Settled(inputs, mut answer) => {
                 self.jobs.settled();
-                batch.answers.extend(answer);
                 for input in inputs {
-                    self.settle(input, batch);
+                    let is_command = matches!(input, Input::Discard(..));
+                    let outcome = self.settle(input, batch);
+                    if let Some(answer) = answer.as_mut().filter(|_| is_command) {
+                        answer.set(outcome);
+                    }
                 }
+                batch.answers.extend(answer);
             }
         }
     }
@@ -389,7 +408,7 @@ impl Driver {
         Ok(Reply::Done)
     }
 
-    fn settle(&mut self, input: Input, batch: &mut Batch) {
+    fn settle(&mut self, input: Input, batch: &mut Batch) -> Result<Reply, CommandError> {
         if matches!(input, Input::NotSaved(_)) {
             // The first failure counts: one more every second must not put it off.
             self.save_again_at.get_or_insert(Instant::now() + SAVE_RETRY);
@@ -404,9 +423,10 @@ impl Driver {
         };
         let outcome = self.apply(input, batch);
         if let Some(mut answer) = renamed {
-            answer.set(outcome);
+            answer.set(outcome.clone());
             batch.answers.push(answer);
         }
+        outcome
     }
 
     /// Performs whatever is due by the clock.
@@ -449,6 +469,7 @@ impl Driver {
 
     fn apply(&mut self, input: Input, batch: &mut Batch) -> Result<Reply, CommandError> {
         let mut effects = Vec::new();
+        self.state.set_uptime(self.started_at.elapsed());
         let reply = self.state.apply(now(), input, &mut effects);
         for effect in effects {
             self.perform(effect, batch);
@@ -468,22 +489,56 @@ impl Driver {
                 let look = move || vec![Input::LandingLookedFor(task, file::check_landing(&landing, &rest))];
                 self.jobs.spawn_blocking(look, None);
             }
-            Effect::SetLimit(scope, limit) => self.set_limit(scope, limit),
+            Effect::SetLimit(scope, speeds) => self.set_limit(scope, speeds),
             Effect::Emit(event) => self.emit(event),
+            Effect::Delete(task, fate) => self.discard(Command::Delete(task, fate), None),
             Effect::Announce(milestones) => milestones
                 .into_iter()
                 .for_each(|milestone| self.config.milestones.send(milestone)),
         }
     }
 
-    fn set_limit(&self, scope: LimitScope, bytes_per_second: u64) {
-        let limiter = match scope {
+    /// The transports that leave more than a part file, for the tasks that a command deletes.
+    fn leaving(&self, command: &Command) -> Vec<(TaskId, Discarded, Arc<dyn Transport>)> {
+        if !self.transports.values().any(|transport| transport.leaves_more()) {
+            return Vec::new();
+        }
+        let discarded = self.state.discarded_by(command).into_iter();
+        let leaving = discarded.filter_map(|(task, discarded)| {
+            let transport = self.transports.get(discarded.url.scheme())?;
+            transport
+                .leaves_more()
+                .then(|| (task, discarded, Arc::clone(transport)))
+        });
+        leaving.collect()
+    }
+
+    fn leaves_more(&self, command: &Command) -> bool {
+        !self.leaving(command).is_empty()
+    }
+
+    /// Executes a command that deletes once the transports have said what is deleted.
+    fn discard(&mut self, command: Command, reply: Option<oneshot::Sender<Result<Reply, CommandError>>>) {
+        let leaving = self.leaving(&command);
+        let asking = async move {
+            let mut leftovers = BTreeMap::new();
+            for (task, discarded, transport) in leaving {
+                leftovers.insert(task, transport.leftovers(discarded).await);
+            }
+            vec![Input::Discard(command, leftovers)]
+        };
+        self.jobs
+            .spawn(asking, reply.map(|reply| Answer::new(reply, Ok(Reply::Done))));
+    }
+
+    fn set_limit(&self, scope: LimitScope, speeds: Speeds) {
+        let limiters = match scope {
             LimitScope::Global => Some(&self.limits.global),
             LimitScope::Queue(queue) => self.limits.queues.get(&queue),
-            LimitScope::Run(run) => self.runs.limiter(run),
+            LimitScope::Run(run) => self.runs.limiters(run),
         };
-        if let Some(limiter) = limiter {
-            limiter.set(bytes_per_second);
+        if let Some(limiters) = limiters {
+            limiters.set(speeds);
         }
     }
 
@@ -505,11 +560,8 @@ impl Driver {
             save_dir,
         } = resolve;
         let stop = self.runs.resolve(run);
-        let asked = self
-            .config
-            .resolver
-            .clone()
-            .map(|resolver| async move { resolver.resolve(request).await });
+        let resolver = Arc::clone(&self.resolver);
+        let asked = async move { resolver.resolve(request).await };
         let answered = async move {
             let outcome = runner::guarded(asked).await;
             let wanted = match &outcome {
@@ -533,21 +585,29 @@ impl Driver {
         reporter.progress(Progress {
             done_bytes: start.done_bytes,
             total_bytes: start.total_bytes,
+            uploaded_bytes: start.uploaded_bytes,
             ..Progress::default()
         });
         let stop = CancellationToken::new();
-        let limiter = RateLimiter::new(start.speed_limit_bytes);
-        let queue_limiter = self
+        let limiters = Limiters::new(start.task_speeds);
+        let queue_limiters = self
             .limits
             .queues
             .entry(start.queue)
-            .or_insert_with(|| RateLimiter::new(start.queue_limit_bytes))
+            .or_insert_with(|| Limiters::new(start.queue_speeds))
             .clone();
+        let scopes = [limiters.clone(), queue_limiters, self.limits.global.clone()];
         let scheme = start.source.urls.first().map_or("", |url| url.scheme());
+        let transport = self.transports.get(scheme).cloned();
+        let mut source = start.source;
+        // One transport executes a run, and asks the mirrors of its own schemes.
+        if let Some(transport) = &transport {
+            source.urls.retain(|url| transport.schemes().contains(&url.scheme()));
+        }
         let runner = Runner {
             task: start.task,
             run: start.run,
-            transport: self.transports.get(scheme).cloned(),
+            transport,
             events: reports.events,
             progress: reports.progress.clone(),
             signals: self.jobs.signal.clone(),
@@ -556,15 +616,18 @@ impl Driver {
         let live = LiveRun {
             task: start.task,
             stop: stop.clone(),
-            limiter: limiter.clone(),
+            limiters,
             progress: reports.progress,
         };
         self.runs.insert(start.run, live, self.config.sample_interval);
         let job = Job {
-            source: start.source,
+            source,
             target: start.target,
             connections: start.connections,
-            limits: RateLimits::new([limiter, queue_limiter, self.limits.global.clone()]),
+            limits: RateLimits::new(scopes.iter().map(|scope| scope.download.clone())),
+            upload_limits: RateLimits::new(scopes.iter().map(|scope| scope.upload.clone())),
+            purpose: start.purpose,
+            uploaded_bytes: start.uploaded_bytes,
             retry: start.retry,
             reporter,
             stop,

@@ -8,7 +8,7 @@ use std::{
 
 use store::{Store, Vault};
 use tokio::sync::{broadcast, oneshot, watch};
-use transfer::{CookieJar, Credentials, FileName, Progress, SafeUrl, Transport};
+use transfer::{CookieJar, Credentials, FileName, Progress, SafeUrl, TorrentOptions, Transport};
 
 use crate::{
     config::Config,
@@ -23,11 +23,13 @@ use crate::{
         id::{GroupId, QueueId, RunId, TaskId},
         queue::{Queue, QueueSpec, Schedule},
         resolution::{Resolution, ResolverId},
+        seeding::SeedLimits,
         settings::{Settings, VersionedSettings},
         site::{CookieSite, CookieSummary, Site},
         spec::{InvalidSpec, TaskSpec},
         task::{FileFate, Task},
     },
+    rows,
     state::{Command, Reply, SECRETS_DROPPED, State},
 };
 
@@ -68,6 +70,12 @@ impl Engine {
         driver::start(config, Some(storage), transports)
             .await
             .map(|shared| Self(Arc::new(shared)))
+    }
+
+    /// The settings that an engine with this store starts with, for what is made before it.
+    pub async fn stored_settings(store: &Store, vault: &Arc<Vault>) -> Result<Arc<Settings>, StartError> {
+        let stored = rows::load_settings_alone(store, vault).await?;
+        Ok(stored.map(|stored| stored.settings).unwrap_or_default())
     }
 
     /// As [`Engine::start`], for a process that keeps nothing: tasks are forgotten with it, and commands are answered
@@ -114,12 +122,14 @@ impl Engine {
         created.first().copied().ok_or(CommandError::Closed)
     }
 
-    /// Pauses a task that waits or runs. Its run may need a moment to save what it has.
+    /// Pauses a task that waits or runs. Its run may need a moment to save what it has. One that is complete is not seeded any
+    /// more.
     pub async fn pause(&self, task: TaskId) -> Result<(), CommandError> {
         self.command(Command::Pause(task)).await
     }
 
-    /// Resumes a paused or failed task; it starts even if its queue is stopped.
+    /// Resumes a paused or failed task; it starts even if its queue is stopped. One that is complete is seeded again, if it
+    /// can be.
     pub async fn resume(&self, task: TaskId) -> Result<(), CommandError> {
         self.command(Command::Resume(task)).await
     }
@@ -199,7 +209,30 @@ impl Engine {
 
     /// Changes a task's own speed limit, at once; 0 is no limit.
     pub async fn set_speed_limit(&self, task: TaskId, bytes_per_second: u64) -> Result<(), CommandError> {
-        self.command(Command::SetSpeedLimit(task, bytes_per_second)).await
+        self.command(Command::SetSpeeds(task, Some(bytes_per_second), None))
+            .await
+    }
+
+    /// Changes a task's own limit of what it uploads, at once; 0 is no limit.
+    pub async fn set_upload_limit(&self, task: TaskId, bytes_per_second: u64) -> Result<(), CommandError> {
+        self.command(Command::SetSpeeds(task, None, Some(bytes_per_second)))
+            .await
+    }
+
+    /// Sets a task's own limits of seeding, at once.
+    pub async fn set_seed_limits(&self, task: TaskId, limits: SeedLimits) -> Result<(), CommandError> {
+        self.command(Command::SetSeedLimits(task, limits)).await
+    }
+
+    /// Changes how a torrent is downloaded. A run restarts with it from the bytes it has. If it is complete and other files are
+    /// wanted now, it is downloaded again, which is over at once if they are there.
+    pub async fn change_torrent(&self, task: TaskId, options: TorrentOptions) -> Result<(), CommandError> {
+        self.command(Command::ChangeTorrent(task, Arc::new(options))).await
+    }
+
+    /// Notes which files of a torrent were chosen when its run asked, so that later runs do not ask. The run goes on.
+    pub async fn note_torrent_files(&self, task: TaskId, files: Box<[u32]>) -> Result<(), CommandError> {
+        self.command(Command::NoteFiles(task, files)).await
     }
 
     /// Toggles a boost: the task runs alone until it ends, while the others wait without an event.

@@ -12,12 +12,14 @@
 //! - `driver`: feeds time and inputs to the state, and performs its effects
 //! - `mailbox`, `rows`: the channels between handle and driver, and how the state is stored
 //! - `state`: what follows from each input; pure
+//! - `directories`: lists of files by transports
 //! - `config`, `milestone`, `event`, `resolver`, `proxies`: what the engine is configured with and what it publishes
 //! - `model`: tasks, queues, groups, sites, settings
 //!
 //! Start reading at [`Engine`] (commands), then [`state`] (their consequences), then `driver` (their execution).
 
 mod config;
+mod directories;
 mod driver;
 mod event;
 mod handle;
@@ -42,9 +44,11 @@ pub use model::{
     proxy::{ProxyChoice, SystemProxy},
     queue::{Days, Queue, QueueSpec, Schedule},
     resolution::{InvalidItem, Item, Resolution, ResolverId},
+    seeding::{AfterSeeding, SeedEnd, SeedLimit, SeedLimits, SeedOperator, SeedSettings, SeedState, SeedThen, Seeding},
     settings::{FileMissingAction, InvalidSetting, ProxyMode, ProxyType, Settings, VersionedSettings},
     site::{CookieSite, CookieSummary, Site},
     spec::{self, InvalidSpec, TaskSpec},
+    speed::Speeds,
     task::{AccountWait, After, FileFate, LoginWait, Phase, Retry, Run, Status, Task},
 };
 pub use proxies::Proxies;

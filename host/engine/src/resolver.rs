@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use transfer::{Checksum, Failure, FileName, GivenBy, RequestOptions, SafeUrl, Secret, Segment};
+use transfer::{Checksum, Failure, FileName, GivenBy, Netrc, RequestOptions, SafeUrl, Secret, Segment};
 
 use crate::{
     model::account::{AccountKey, AccountUse, LoginNeed},
@@ -30,6 +30,10 @@ pub struct ResolveRequest {
     pub request: RequestOptions,
     /// Proxies for the URL and for all further requests of the resolver.
     pub proxies: Proxies,
+    /// The user's logins by host, if the task may use them. Plugins do not get them.
+    pub netrc: Option<Arc<Netrc>>,
+    /// Accept any certificate of the URL's host.
+    pub ignore_tls_errors: bool,
     /// Automatic retries before this request: the link that an earlier one was answered with may have been refused.
     pub attempts: u32,
     /// Accounts of the resolver whose limits allow no download now. A link of one of these would not be used.
@@ -98,6 +102,8 @@ impl List {
 pub struct ListedFile {
     /// Its id, with the default variant.
     pub item: Item,
+    /// Its own URL, if the file is downloaded from there without the resolver; otherwise the resolver is asked for a link.
+    pub url: Option<SafeUrl>,
     /// Its name.
     pub name: FileName,
     /// Subdirectories of the list's directory, outermost first.

@@ -20,6 +20,7 @@ use crate::{
     model::id::{GroupId, QueueId, TaskId, Timestamp},
     model::queue::Queue,
     model::resolution::ResolverId,
+    model::seeding::Seeding,
     model::settings::{InvalidSetting, Settings, VersionedSettings},
     model::site::{CookieSite, Site},
     model::task::{After, PackedSpec, Phase, Retry, Task, Unsettled},
@@ -28,7 +29,7 @@ use crate::{
 
 mod record;
 
-use record::{CookieRecord, QueueRecord, RareRecord, SecretRecord, UnsettledRecord, WaitRecord, text};
+use record::{CookieRecord, QueueRecord, RareRecord, SecretRecord, SeedingRecord, UnsettledRecord, WaitRecord, text};
 
 /// The migrations of the engine's tables.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
@@ -41,6 +42,7 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
         include_str!("rows/version_5.sql"),
         include_str!("rows/version_6.sql"),
         include_str!("rows/version_7.sql"),
+        include_str!("rows/version_8.sql"),
     ],
 };
 
@@ -80,7 +82,7 @@ const FILE_MISSING: i64 = 2;
 const OWNS_FILE: i64 = 4;
 
 /// The columns that change while a task exists, and its serial.
-const STATE_COLUMNS: usize = 16;
+const STATE_COLUMNS: usize = 17;
 
 /// A change that saves `rows`.
 pub(crate) fn save(
@@ -215,10 +217,10 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
         task.url().expose().to_owned()
     };
     let sql = "INSERT OR REPLACE INTO task (serial, phase, failure, retry_at, queue, task_group, queue_order, flags,
-               attempts, completed_at, done_bytes, total_bytes, path, unsettled, wait, asked_retries, id, created_at,
-               save_dir, url, file_name, segments, rare, sealed)
+               attempts, completed_at, done_bytes, total_bytes, path, unsettled, wait, asked_retries, seeding, id,
+               created_at, save_dir, url, file_name, segments, rare, sealed)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-               ?22, ?23, ?24)";
+               ?22, ?23, ?24, ?25)";
     let mut statement = transaction.prepare_cached(sql)?;
     bind_state(&mut statement, task)?;
     let rest: [&dyn ToSql; 8] = [
@@ -238,7 +240,7 @@ fn save_task(transaction: &Transaction<'_>, vault: &Vault, task: &Task) -> sql::
 fn save_task_state(transaction: &Transaction<'_>, task: &Task) -> sql::Result<()> {
     let sql = "UPDATE task SET phase = ?2, failure = ?3, retry_at = ?4, queue = ?5, task_group = ?6, queue_order = ?7,
                flags = ?8, attempts = ?9, completed_at = ?10, done_bytes = ?11, total_bytes = ?12, path = ?13,
-               unsettled = ?14, wait = ?15, asked_retries = ?16 WHERE serial = ?1";
+               unsettled = ?14, wait = ?15, asked_retries = ?16, seeding = ?17 WHERE serial = ?1";
     let mut statement = transaction.prepare_cached(sql)?;
     bind_state(&mut statement, task)?;
     let changed = statement.raw_execute()?;
@@ -275,6 +277,10 @@ fn bind_state(statement: &mut Statement<'_>, task: &Task) -> sql::Result<()> {
         &task.unsettled.as_deref().map(|it| UnsettledRecord::of(it).to_json()),
         &WaitRecord::of(&task.phase).map(|record| record.to_json()),
         &task.asked_retries,
+        &task
+            .seeding
+            .as_deref()
+            .map(|seeding| SeedingRecord::of(seeding).to_json()),
     ];
     bind(statement, 0, &state)
 }
@@ -291,8 +297,7 @@ fn delete_task(transaction: &Transaction<'_>, serial: u64) -> sql::Result<()> {
 }
 
 fn save_settings(transaction: &Transaction<'_>, vault: &Vault, settings: &VersionedSettings) -> sql::Result<()> {
-    let values: serde_json::Map<_, _> = Settings::KEYS
-        .into_iter()
+    let values: serde_json::Map<_, _> = Settings::keys()
         .filter(|key| *key != SECRET_SETTING)
         .filter_map(|key| Some((key.to_owned(), settings.settings.value(key)?.into())))
         .collect();
@@ -338,6 +343,17 @@ impl PhaseCode {
 pub(crate) async fn load(store: &Store, vault: &Arc<Vault>) -> Result<Loaded, StartError> {
     let vault = Arc::clone(vault);
     store.read(move |connection| Ok(load_rows(connection, &vault))).await?
+}
+
+/// Reads the settings, if some were ever saved.
+pub(crate) async fn load_settings_alone(
+    store: &Store,
+    vault: &Arc<Vault>,
+) -> Result<Option<VersionedSettings>, StartError> {
+    let vault = Arc::clone(vault);
+    store
+        .read(move |connection| Ok(load_settings(connection, &vault)))
+        .await?
 }
 
 fn load_rows(connection: &Connection, vault: &Vault) -> Result<Loaded, StartError> {
@@ -435,7 +451,7 @@ fn each<T>(
 fn load_tasks(connection: &Connection, vault: &Vault) -> Result<Vec<Task>, StartError> {
     let sql = "SELECT serial, id, phase, failure, retry_at, queue, task_group, queue_order, flags, attempts,
                created_at, completed_at, done_bytes, total_bytes, save_dir, path, url, file_name, segments, rare, sealed,
-               unsettled, wait, asked_retries FROM task ORDER BY serial";
+               unsettled, wait, asked_retries, seeding FROM task ORDER BY serial";
     // Consecutive tasks mostly share a directory: share its allocation.
     let mut last_dir: Arc<Path> = Path::new("").into();
     each(connection, "task", sql, |row| load_task(row, vault, &mut last_dir))
@@ -467,6 +483,7 @@ fn load_task(row: &sql::Row<'_>, vault: &Vault, last_dir: &mut Arc<Path>) -> Res
         save_dir: Arc::clone(last_dir),
         path: path.map(|path| Path::new(&path).into()),
         owns_file: flags & OWNS_FILE != 0,
+        seeding: load_seeding(row)?,
         unsettled: load_unsettled(row)?,
         asked: Arc::new(load_asked(row, id, vault)?),
     })
@@ -478,6 +495,14 @@ fn load_unsettled(row: &sql::Row<'_>) -> Result<Option<Box<Unsettled>>, RowError
     };
     let record = UnsettledRecord::from_json(&text).map_err(RowError::content)?;
     Ok(record.into_unsettled().map(Box::new))
+}
+
+fn load_seeding(row: &sql::Row<'_>) -> Result<Option<Box<Seeding>>, RowError> {
+    let Some(text) = row.get::<_, Option<String>>(24)? else {
+        return Ok(None);
+    };
+    let record = SeedingRecord::from_json(&text).map_err(RowError::content)?;
+    Ok(Some(Box::new(record.into_seeding())))
 }
 
 fn load_phase(row: &sql::Row<'_>) -> Result<Phase, RowError> {
@@ -634,11 +659,10 @@ fn load_settings(connection: &Connection, vault: &Vault) -> Result<Option<Versio
     Ok(found.into_iter().next())
 }
 
-/// [`Settings::set`] for what may have been stored by an older version, which also had a setting that did nothing, and a
-/// second name for the proxy mode `system`.
+/// [`Settings::set`] for what may have been stored by an older version, which also had a second name for the proxy mode
+/// `system`.
 fn set_stored(settings: &mut Settings, key: &str, value: &str) -> Result<(), InvalidSetting> {
     match key {
-        "upload_limit_bytes" => Ok(()),
         "proxy_mode" if value == "auto" => settings.set(key, "system"),
         _ => settings.set(key, value),
     }

@@ -10,6 +10,8 @@
 //!   for an account delay no others.
 //! - No two unfinished tasks have reserved one path, and none that of a group's directory. No two groups that were made
 //!   in directories of their own have the same one while there are places.
+//! - No more tasks seed at once than the settings allow, none waits for a slot while there is one, and none seeds whose limits
+//!   are reached.
 //! - A task that waits for a login is pending again after each login that meets its need and after no other one, however
 //!   many wait and whenever the process ends; one that its plugin refuses again waits for the next login.
 //! - The saved rows, loaded again, give an equal state.
@@ -24,12 +26,15 @@ mod model;
 mod queue;
 mod resolve;
 mod run;
+mod seeding;
 mod slots;
 mod start;
 mod step;
 mod tasks;
 #[cfg(test)]
 mod tests;
+
+use std::time::Duration;
 
 use jiff::civil::DateTime;
 
@@ -56,8 +61,16 @@ impl State {
         self.correct_waits();
         self.settle_boost();
         self.fill_slots(effects);
+        self.end_seeds(effects);
+        self.fill_seeds(effects);
         self.flush(effects);
         reply
+    }
+
+    /// Says how long the engine has run, in front of each input: time that only passes, unlike the clock's, for what counts
+    /// how long something lasts.
+    pub fn set_uptime(&mut self, uptime: Duration) {
+        self.uptime = self.uptime.max(uptime);
     }
 
     /// Whether an earlier input has begun something for so many tasks that the next inputs finish it.
@@ -74,7 +87,7 @@ impl State {
             Input::Reserved(task, run, path, total) => self.reserved(task, run, path, total)?,
             Input::Landing(task, run, landing) => self.landing(task, run, landing),
             Input::LandingLookedFor(task, found) => self.landing_looked_for(now, task, found),
-            Input::Progressed(samples) => self.progressed(samples),
+            Input::Progressed(samples) => self.progressed(samples, effects),
             Input::Checkpoint => self.checkpoint(),
             Input::Ended(task, run, outcome) => self.ended(now, (task, run), outcome, effects),
             Input::Renamed(task, outcome) => self.renamed(task, outcome)?,
@@ -83,6 +96,12 @@ impl State {
             Input::Clock(local) => self.clock(now, local, effects),
             Input::NotSaved(rows) => self.changes.keep_unsaved(rows),
             Input::SaveAgain => self.save_again(),
+            Input::Discard(command, leftovers) => {
+                self.leftovers = leftovers;
+                let reply = self.command(now, command, effects);
+                self.leftovers.clear();
+                return reply;
+            }
             Input::Shutdown => self.close(effects),
         }
         Ok(Reply::Done)
@@ -104,6 +123,7 @@ impl State {
         for serial in self.index.active.clone() {
             self.stop_run(serial, After::Requeue, effects);
         }
+        self.suspend_seeds(effects);
         self.checkpoint();
     }
 }

@@ -1,11 +1,12 @@
 //! Command-line options of `svc get`, as written; [`super::plan`] resolves them. Doc comments of the options are their
 //! help.
 
-use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, ops::RangeInclusive, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum, ValueHint, builder::RangedU64ValueParser};
 use command::{amount, environment};
-use transfer::{ConnectionPlan, OnConflict, RetryPolicy};
+use engine::{SeedLimit, SeedLimits};
+use transfer::{ConnectionPlan, OnConflict, RetryPolicy, TorrentOptions};
 
 /// Limit of segments per file; more would burden servers without a gain.
 pub const SEGMENTS: RangeInclusive<u16> = 0..=64;
@@ -31,7 +32,8 @@ const MIN_TIMEOUT_SECONDS: f64 = 0.1;
 /// The arguments of `svc get`.
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// What to download; each URL is a file of its own
+    /// What to download: each URL is a file of its own, a magnet link or FILE.torrent a torrent, and FILE.meta4 or
+    /// FILE.metalink the files that it describes
     #[arg(value_name = "URL", required_unless_present = "input_file", value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
@@ -42,6 +44,10 @@ pub struct GetArgs {
     pub(crate) request: RequestArgs,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) torrents: TorrentArgs,
+    #[command(flatten)]
+    pub(crate) swarm: SwarmArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -68,6 +74,9 @@ pub(crate) struct FileArgs {
     /// Do not continue the part file of an earlier run
     #[arg(long)]
     pub(crate) no_resume: bool,
+    /// Do not download what a downloaded Metalink document describes
+    #[arg(long)]
+    pub(crate) no_follow_metalink: bool,
 }
 
 /// What the files are, for every command that takes some.
@@ -159,7 +168,7 @@ pub struct RequestArgs {
     /// Cookies from a browser's export (Netscape format); sent only where they belong
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub load_cookies: Option<PathBuf>,
-    /// User name for HTTP Basic
+    /// User name, for HTTP Basic or Digest as the server asks
     #[arg(long, value_name = "NAME")]
     pub http_user: Option<String>,
     /// Its password; other users of the machine can see arguments, so rather use the variable or a file
@@ -221,6 +230,58 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_wait)]
     pub retry_wait: Duration,
 }
+
+/// How torrents are downloaded, for every command that takes some.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Torrents")]
+pub struct TorrentArgs {
+    /// Download only these files of a torrent, by their numbers from 1, such as 1,3-5
+    #[arg(long, value_name = "LIST", value_parser = parse_selected)]
+    pub select_file: Option<SelectedFiles>,
+    /// Seed until this many times the torrent's size is uploaded, such as 1.5; with --seed-time, whichever is first
+    #[arg(long, value_name = "RATIO", value_parser = parse_ratio)]
+    pub seed_ratio: Option<u64>,
+    /// Seed for this many minutes
+    #[arg(long, value_name = "MINUTES", value_parser = parse_minutes)]
+    pub seed_time: Option<Duration>,
+}
+
+impl TorrentArgs {
+    /// How a torrent is downloaded, if not as usual.
+    pub fn options(&self) -> Option<Arc<TorrentOptions>> {
+        let selected = self.select_file.as_ref()?;
+        Some(Arc::new(TorrentOptions {
+            files: selected.0.clone(),
+            ..TorrentOptions::default()
+        }))
+    }
+
+    /// When seeding ends.
+    pub fn seed_limits(&self) -> SeedLimits {
+        let secs = self.seed_time.map(|time| time.as_secs().max(1));
+        SeedLimits {
+            ratio_milli: self.seed_ratio.map_or(SeedLimit::Inherited, SeedLimit::Own),
+            time_secs: secs.map_or(SeedLimit::Inherited, SeedLimit::Own),
+            ..SeedLimits::default()
+        }
+    }
+}
+
+/// How peers are found.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Torrents")]
+pub(crate) struct SwarmArgs {
+    /// Save a torrent file that a URL leads to, instead of downloading its torrent
+    #[arg(long)]
+    pub(crate) no_follow_torrent: bool,
+    /// Find peers by trackers and the link itself only: no hash table, no local network, no port of the router
+    #[arg(long)]
+    pub(crate) trackers_only: bool,
+}
+
+/// Files of a torrent, by their places from 0, ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectedFiles(pub Box<[u32]>);
 
 /// How often to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -298,6 +359,48 @@ pub fn parse_min_split(text: &str) -> Result<u64, String> {
         Err("the least is 64K and the most is 1G".to_owned())
     }
 }
+
+/// The most files that can be named one by one; what torrents may have.
+const MAX_SELECTED: u32 = 200_000;
+
+/// Parses the numbers of files of a torrent: `1,3-5`.
+pub fn parse_selected(text: &str) -> Result<SelectedFiles, String> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (1 <= first && first <= last && last <= MAX_SELECTED).then(|| first - 1..last)
+    };
+    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let ranges = ranges.ok_or_else(|| format!("write numbers from 1 to {MAX_SELECTED}, such as 1,3-5"))?;
+    let files: BTreeSet<u32> = ranges.into_iter().flatten().collect();
+    Ok(SelectedFiles(files.into_iter().collect()))
+}
+
+/// Parses a ratio into thousandths.
+pub fn parse_ratio(text: &str) -> Result<u64, String> {
+    let ratio: f64 = text.parse().map_err(|_| RATIOS.to_owned())?;
+    if !(0.001..=1e6).contains(&ratio) {
+        return Err(RATIOS.to_owned());
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is between 1 and a thousand million"
+    )]
+    Ok((ratio * 1000.0).round() as u64)
+}
+
+const RATIOS: &str = "write a number from 0.001 to 1000000, such as 1.5";
+
+fn parse_minutes(text: &str) -> Result<Duration, String> {
+    let seconds: Option<f64> = text.parse().ok().map(|minutes: f64| minutes * 60.0);
+    let seconds = seconds.filter(|seconds| (1.0..=MAX_SEED_SECONDS).contains(seconds));
+    let seconds = seconds.ok_or("write a number of minutes from 0.02 to 525600")?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// A year.
+const MAX_SEED_SECONDS: f64 = 31_536_000.0;
 
 /// Parses how often to try again.
 pub fn parse_retries(text: &str) -> Result<Retries, String> {

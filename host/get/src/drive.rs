@@ -1,19 +1,27 @@
 //! The main loop: submits the files to an engine in this process in batches, and forwards the engine's events to the
 //! screen.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use command::Exit;
-use engine::{Engine, Event, Events, FileFate, Settings, TaskId, TaskSpec};
+use engine::{Engine, Event, Events, FileFate, Phase, SeedState, Seeding, Settings, TaskId, TaskSpec};
 use tokio::time::{Interval, MissedTickBehavior};
-use transfer::Transport;
+use transfer::{FailureKind, GivenBy, SafeUrl, Transport};
+use transfer_torrent::Torrents;
 
 use crate::{
     interrupt::Interrupt,
     ledger::{Change, Ledger},
     plan::Plan,
     render::{self, Screen},
+    wanted,
 };
 
 /// Files that the engine knows at a time, which bounds memory for lists of any length.
@@ -32,27 +40,39 @@ const ROOM_FOR_SUMMARY: Duration = Duration::from_secs(2);
 const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Downloads the files of `plan` and reports to `screen`.
-pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Box<dyn Screen>) -> anyhow::Result<Exit> {
+pub(super) async fn drive(
+    plan: &Plan,
+    transports: Vec<Arc<dyn Transport>>,
+    torrents: &Torrents,
+    screen: Box<dyn Screen>,
+) -> anyhow::Result<Exit> {
     let mut interrupt = Interrupt::listen(GRACE + ROOM_FOR_SUMMARY).context("cannot listen for signals")?;
     let current_dir = std::env::current_dir().context("cannot find the current directory")?;
+    keep_torrents(plan, torrents).await?;
     let mut config = engine::Config::new(&current_dir);
     config.netrc = plan.netrc.clone().map(Arc::new);
-    let engine = Engine::start_unsaved(config, vec![transport])
+    let engine = Engine::start_unsaved(config, transports)
         .await
         .context("cannot start the engine")?;
     engine.change_settings(None, settings(plan)).await?;
     let mut drive = Drive {
         events: engine.events(),
         engine,
+        plan,
         waiting: plan.wanted.tasks().enumerate(),
+        followed: VecDeque::new(),
+        documents: Vec::new(),
         is_all_handed_over: false,
         ledger: Ledger::new(plan.wanted.count, current_dir),
         screen,
         arrived: Vec::new(),
+        seeds: HashSet::new(),
+        paused: Vec::new(),
     };
     let end = drive.run(&mut interrupt).await;
     drive.look();
     drive.save().await;
+    torrents.shutdown().await;
     let totals = drive.ledger.totals();
     drive.screen.summary(&totals);
     let written = drive.screen.flush();
@@ -64,6 +84,20 @@ pub(super) async fn drive(plan: &Plan, transport: Arc<dyn Transport>, screen: Bo
             Ok(drive.ledger.last_failure().map_or(Exit::Success, Exit::from))
         }
     }
+}
+
+/// Stores the torrent files that the user named, so that their tasks find them.
+async fn keep_torrents(plan: &Plan, torrents: &Torrents) -> anyhow::Result<()> {
+    if plan.wanted.has_torrents {
+        let dir = plan.swarm.dir();
+        let made = tokio::fs::create_dir_all(dir).await;
+        made.with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    for torrent in plan.wanted.torrent_files() {
+        let kept = torrents.keep(torrent.bytes.clone()).await;
+        kept.with_context(|| format!("cannot keep {}", torrent.name))?;
+    }
+    Ok(())
 }
 
 /// The engine's settings. Runs retry by themselves, as configured; nothing retries a failed task.
@@ -101,24 +135,36 @@ enum Wakeup {
     CaughtUp,
 }
 
-struct Drive<W: Iterator<Item = (usize, TaskSpec)>> {
+struct Drive<'a, W: Iterator<Item = (usize, TaskSpec)>> {
     engine: Engine,
     events: Events,
+    plan: &'a Plan,
     waiting: W,
+    /// Files of documents that were downloaded.
+    followed: VecDeque<(usize, TaskSpec)>,
+    /// Metalink documents that are complete and not read yet, with their URLs.
+    documents: Vec<(PathBuf, SafeUrl)>,
     is_all_handed_over: bool,
     ledger: Ledger,
     screen: Box<dyn Screen>,
     /// Tasks of complete files, which the engine may forget.
     arrived: Vec<TaskId>,
+    /// Tasks of complete torrents that are seeded.
+    seeds: HashSet<TaskId>,
+    /// Files of a directory so large that the engine asks before it downloads them; the user named it.
+    paused: Vec<TaskId>,
 }
 
-impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
+impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<'_, W> {
     async fn run(&mut self, interrupt: &mut Interrupt) -> anyhow::Result<End> {
         let mut look = look_interval(self.screen.as_ref());
         let mut is_caught_up = true;
         loop {
             self.hand_over().await?;
-            if self.ledger.is_empty() && self.is_all_handed_over {
+            if !self.paused.is_empty() {
+                self.engine.resume_many(std::mem::take(&mut self.paused)).await?;
+            }
+            if self.ledger.is_empty() && self.is_all_handed_over && self.followed.is_empty() && self.seeds.is_empty() {
                 return Ok(End::Done);
             }
             let wakeup = tokio::select! {
@@ -148,11 +194,15 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
                 .delete_many(std::mem::take(&mut self.arrived), FileFate::Keep)
                 .await?;
         }
-        if self.is_all_handed_over || self.ledger.len() + BATCH > AHEAD {
+        self.read_documents();
+        if (self.is_all_handed_over && self.followed.is_empty()) || self.ledger.len() + self.seeds.len() + BATCH > AHEAD
+        {
             return Ok(());
         }
-        let batch: Vec<_> = self.waiting.by_ref().take(BATCH).collect();
+        let mut batch: Vec<_> = self.waiting.by_ref().take(BATCH).collect();
         self.is_all_handed_over = batch.len() < BATCH;
+        let room = BATCH - batch.len();
+        batch.extend(self.followed.drain(..self.followed.len().min(room)));
         let (entries, specs): (Vec<_>, Vec<_>) = batch
             .into_iter()
             .map(|(index, spec)| ((index, spec.urls[0].to_string()), spec))
@@ -188,22 +238,70 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
     }
 
     fn changed(&mut self, task: &engine::Task) {
-        if self.ledger.changed(task.id, Change::from(task), self.screen.as_mut()) {
+        // Nothing starts again after its end, so what has not ended and is not known is new.
+        let is_under_way = matches!(task.phase, Phase::Pending | Phase::Paused | Phase::Running(_));
+        if task.group.is_some() && is_under_way {
+            self.ledger.note_listed(task.id, task.url().to_string());
+        }
+        if matches!(task.phase, Phase::Paused) {
+            self.paused.push(task.id);
+        }
+        let is_complete = self.ledger.changed(task.id, Change::from(task), self.screen.as_mut());
+        let is_seeded = matches!(task.phase, Phase::Completed) && task.seeding.as_deref().is_some_and(seeds_on);
+        if is_seeded {
+            if self.seeds.insert(task.id) {
+                command::note(&format!("{} is seeded now; Ctrl-C ends that", shown_name(task)));
+            }
+        } else if self.seeds.remove(&task.id) || is_complete {
             self.arrived.push(task.id);
+        }
+        if !is_complete {
+            return;
+        }
+        // Files of a document are not followed: two documents could lead to each other for ever.
+        let is_users = task.spec().given_by == GivenBy::User;
+        let path = task.path.as_deref().filter(|_| self.plan.follows_documents && is_users);
+        if let Some(path) = path.filter(|path| metalink_reader::is_document_name(&path.to_string_lossy())) {
+            self.documents.push((path.to_owned(), task.url().clone()));
+        }
+    }
+
+    /// Queues the files of documents that have arrived. One that is refused is a failure of the command, although the
+    /// document itself is there.
+    fn read_documents(&mut self) {
+        for (path, url) in std::mem::take(&mut self.documents) {
+            let dir = path.parent().unwrap_or(Path::new("/"));
+            let tasks = wanted::read(&url.to_string(), &path, metalink_reader::MAX_DOCUMENT_BYTES as u64)
+                .and_then(|bytes| self.plan.wanted.follow(&bytes, &url, dir));
+            match tasks {
+                Ok(tasks) => {
+                    let indexes = self.ledger.expect_more(tasks.len());
+                    self.followed.extend(indexes.zip(tasks));
+                }
+                Err(problem) => {
+                    command::note(&problem.to_string());
+                    self.ledger.fail_with(FailureKind::NotTheFile);
+                }
+            }
         }
     }
 
     /// Events were lost, because this process was too slow: reads the current state of all tasks instead.
     async fn catch_up(&mut self) -> anyhow::Result<()> {
-        for id in self.ledger.ids() {
-            let task = self.engine.task(id).await?;
-            self.changed(&task);
+        for task in &self.engine.snapshot().await?.tasks {
+            self.changed(task);
         }
         Ok(())
     }
 
     /// Shuts the engine down, so that every run saves its progress.
     async fn save(&mut self) {
+        // What transports keep for complete files goes with their tasks.
+        self.arrived.extend(self.seeds.drain());
+        let _closed = self
+            .engine
+            .delete_many(std::mem::take(&mut self.arrived), FileFate::Keep)
+            .await;
         let _report = self.engine.shutdown(GRACE).await;
         // Reports files that ended during the shutdown.
         while let Some(event) = self.events.next().await {
@@ -212,6 +310,19 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<W> {
             }
         }
     }
+}
+
+/// Whether it seeds, or is going to.
+fn seeds_on(seeding: &Seeding) -> bool {
+    matches!(
+        seeding.state,
+        SeedState::Waiting | SeedState::Seeding(_) | SeedState::Stopping(..)
+    )
+}
+
+fn shown_name(task: &engine::Task) -> String {
+    let name = task.path.as_deref().and_then(Path::file_name);
+    name.map_or_else(|| task.url().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 fn look_interval(screen: &dyn Screen) -> Interval {

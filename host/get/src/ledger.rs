@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::Range,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -107,6 +108,28 @@ impl Ledger {
         );
     }
 
+    /// Notes a file that a directory of the input turned out to have. The first of them has the task of the directory.
+    pub(crate) fn note_listed(&mut self, id: TaskId, url: String) {
+        if let Some(file) = self.files.get_mut(&id) {
+            file.view.url = url;
+        } else {
+            let index = self.expect_more(1).start;
+            self.enter(id, index, url);
+        }
+    }
+
+    /// More files are wanted than were known at the start; returns their positions.
+    pub(crate) fn expect_more(&mut self, count: usize) -> Range<usize> {
+        let first = self.totals.count;
+        self.totals.count += count;
+        first..self.totals.count
+    }
+
+    /// Something else than a file failed.
+    pub(crate) fn fail_with(&mut self, kind: FailureKind) {
+        self.last_failure = Some(kind);
+    }
+
     /// Drops a file whose task was removed by another client; returns whether it was in progress.
     pub fn forget(&mut self, id: TaskId, screen: &mut dyn Screen) -> bool {
         let Some(file) = self.remove(id) else { return false };
@@ -162,6 +185,10 @@ impl Ledger {
             return false;
         };
         file.view.total_bytes = change.total_bytes.or(file.view.total_bytes);
+        if change.path.is_none() && matches!(change.state, TaskState::Waiting) {
+            // What it was named as was a description of it: a torrent file.
+            file.view.name = None;
+        }
         if !matches!(change.state, TaskState::Waiting) && file.begun.is_none() {
             file.begun = Some(Instant::now());
             screen.report(&file.view, &Event::Started);

@@ -11,12 +11,14 @@
 //! - `plan`: settings of the engine and its tasks
 //! - `ledger`: the state of each file, for the display
 //! - `render`: bars, lines or JSON
-//! - `wanted`: command line and input file as tasks
+//! - `wanted`: command line, documents and input file as tasks
+//! - `document`: the files of Metalink documents as tasks
 //! - `file_options`
 //! - `request`, `input_file`
 //! - `args`
 
 pub mod args;
+mod document;
 mod drive;
 mod file_options;
 mod input_file;
@@ -33,8 +35,10 @@ use std::sync::Arc;
 
 use command::{Exit, UsageError, descriptors, environment::Environment, log, memory};
 use tokio::runtime::{Builder, LocalOptions};
-use transfer::{Lanes, Transport as _};
+use transfer::{Lanes, Transport};
+use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
+use transfer_torrent::{Following, Torrents};
 
 pub use args::GetArgs;
 
@@ -44,6 +48,9 @@ pub const EXAMPLES: &str = "Examples:
   svc get -d ~/Downloads -o my.iso https://host/disk.iso
   svc get --checksum sha-256=9f86… https://host/disk.iso
   svc get -i list.txt -j 16                        many files, 16 at a time
+  svc get disk.meta4                               the files of a Metalink document
+  svc get 'magnet:?xt=urn:btih:…'                  a torrent; quotes keep the shell from splitting it
+  svc get --seed-ratio 1 disk.torrent              and give back as much as was taken
 
 Stopped? Run the same command again: it continues where it was.";
 
@@ -57,6 +64,9 @@ pub fn long_help() -> String {
     format!("{EXAMPLES}\n\n{JSON}\n\n{}", command::exit::help())
 }
 
+/// The schemes of the URLs that can be downloaded.
+const SCHEMES: [&str; 6] = ["http", "https", "ftp", "ftpes", "ftps", "magnet"];
+
 /// Executes the command.
 pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     log::start(args.output.verbose, environment)?;
@@ -64,13 +74,22 @@ pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let screen = render::screen(&args.output, environment);
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
-    let plan = plan::Plan::new(args, transport.schemes())?;
+    let ftp = FtpTransport::new(plan::ftp_config(&args.connection))
+        .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
+    let plan = plan::Plan::new(args, &SCHEMES)?;
     memory::release_code();
     // One thread for the engine and the transfers: most of the cost of a small file would be the wakeups between two.
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
-    let exit = runtime.block_on(drive::drive(&plan, Arc::new(transport.on(Lanes::here())), screen));
+    let torrents = Torrents::new(plan.swarm.config()?);
+    let following = |inner| Arc::new(Following::new(inner, torrents.clone()));
+    let transports: Vec<Arc<dyn Transport>> = vec![
+        following(Arc::new(transport.on(Lanes::here()))),
+        following(Arc::new(ftp.on(Lanes::here()))),
+        Arc::new(torrents.clone()),
+    ];
+    let exit = runtime.block_on(drive::drive(&plan, transports, &torrents, screen));
     // A disk that hangs does not keep the process.
     runtime.shutdown_background();
     exit

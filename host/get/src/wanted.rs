@@ -3,17 +3,19 @@
 use std::{
     fs,
     io::{self, Read as _},
-    path::PathBuf,
+    path::Path,
     time::SystemTime,
 };
 
 use command::UsageError;
 use engine::TaskSpec;
+use metainfo::{MAX_METAINFO_BYTES, Magnet, Metainfo};
+use metalink_reader::{File, MAX_DOCUMENT_BYTES};
 use transfer::{ByteCount, CookieJar, Credentials, RequestBody, RequestOptions, SafeUrl, Secret};
 
 use crate::{
     args::{RequestArgs, SourceArgs},
-    file_options,
+    document, file_options,
     input_file::{self, Entry},
     request,
 };
@@ -34,7 +36,9 @@ const MAX_PASSWORD_BYTES: u64 = 64 * 1024;
 pub struct Wanted {
     /// Number of files.
     pub count: usize,
-    urls: Vec<String>,
+    /// Whether one of them is a torrent from the start.
+    pub has_torrents: bool,
+    operands: Vec<Operand>,
     mirrors: Vec<String>,
     /// The text of the input file. Tasks are created from it lazily, so that a long list costs no memory per file.
     list: String,
@@ -42,6 +46,27 @@ pub struct Wanted {
     pattern: TaskSpec,
     cookies: CookieJar,
     schemes: Schemes,
+}
+
+/// What an argument stands for.
+#[derive(Debug)]
+enum Operand {
+    Url(String),
+    /// The name of a Metalink document, and one of its files.
+    File(String, Box<File>),
+    Torrent(TorrentFile),
+}
+
+/// A torrent file that the user named.
+#[derive(Debug)]
+pub struct TorrentFile {
+    /// As the user wrote it.
+    pub name: String,
+    /// The URL of its task: a magnet link with its hash and name.
+    pub url: SafeUrl,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    files: usize,
 }
 
 /// The URL schemes that are accepted.
@@ -63,7 +88,8 @@ impl Wanted {
         pattern: TaskSpec,
         schemes: Schemes,
     ) -> Result<Self, UsageError> {
-        require_one_file(&urls, &sources)?;
+        let operands = operands(urls)?;
+        require_one_file(&operands, &sources)?;
         let list = match &sources.input_file {
             Some(path) => read_text("--input-file", path, MAX_INPUT_BYTES)?,
             None => String::new(),
@@ -75,20 +101,28 @@ impl Wanted {
         };
         let wanted = Self {
             count: 0,
+            has_torrents: false,
             pattern: complete(pattern, &sources, request)?,
-            urls,
+            operands,
             mirrors: sources.mirror,
             list,
             cookies,
             schemes,
         };
-        let count = wanted
-            .resolve_all()
-            .try_fold(0, |count, task| task.map(|_| count + 1))?;
+        wanted.check_secrets()?;
+        let (mut count, mut has_torrents) = (0, false);
+        for task in wanted.resolve_all() {
+            has_torrents |= task?.urls[0].scheme() == MAGNET;
+            count += 1;
+        }
         if count == 0 {
             return Err(UsageError::new("--input-file", "there is no URL in it"));
         }
-        Ok(Self { count, ..wanted })
+        Ok(Self {
+            count,
+            has_torrents,
+            ..wanted
+        })
     }
 
     /// The tasks, in order, created lazily.
@@ -98,10 +132,15 @@ impl Wanted {
     }
 
     fn resolve_all(&self) -> impl Iterator<Item = Result<TaskSpec, UsageError>> {
-        let given = self.urls.iter().enumerate().map(|(index, url)| {
-            let urls = std::iter::once(url).chain(&self.mirrors);
-            let names = std::iter::once(format!("URL {}", index + 1)).chain(std::iter::repeat("--mirror".to_owned()));
-            self.resolve(names.zip(urls.map(String::as_str)), &[])
+        let given = self.operands.iter().enumerate().map(|(index, operand)| match operand {
+            Operand::Url(url) => {
+                let urls = std::iter::once(url).chain(&self.mirrors);
+                let names =
+                    std::iter::once(format!("URL {}", index + 1)).chain(std::iter::repeat("--mirror".to_owned()));
+                self.resolve(names.zip(urls.map(String::as_str)), &[])
+            }
+            Operand::File(document, file) => self.resolve_file(document, (**file).clone()),
+            Operand::Torrent(torrent) => self.resolve_torrent(torrent),
         });
         let listed = input_file::entries(&self.list).map(|entry| {
             let Entry { line, urls, options } = entry?;
@@ -133,15 +172,129 @@ impl Wanted {
             task.request.cookies = Secret::new(format!("{given}{separator}{own_cookies}"));
         }
         file_options::apply(&mut task, options)?;
+        if task.urls.iter().any(|url| url.scheme() == MAGNET) {
+            self.check_torrent(&first_field, &task)?;
+        }
         task.validate()
             .map_err(|refusal| UsageError::new(first_field, refusal.to_string()))?;
         Ok(task)
+    }
+
+    fn resolve_file(&self, document: &str, file: File) -> Result<TaskSpec, UsageError> {
+        let name = file.path.to_string();
+        let refuse = |problem: String| UsageError::new(document, format!("\"{name}\" {problem}"));
+        let mut task = document::task(&self.pattern, file).map_err(refuse)?;
+        for mirror in &self.mirrors {
+            task.urls.push(self.url("--mirror", mirror)?);
+        }
+        task.urls.iter().try_for_each(|url| self.check_scheme(document, url))?;
+        let own_cookies = self.cookies.for_url(&task.urls[0], unix_seconds());
+        task.request.cookies = Secret::new(own_cookies);
+        task.validate().map_err(|refusal| refuse(refusal.to_string()))?;
+        Ok(task)
+    }
+
+    fn resolve_torrent(&self, torrent: &TorrentFile) -> Result<TaskSpec, UsageError> {
+        let refuse = |problem: String| UsageError::new(&torrent.name, problem);
+        self.check_scheme(&torrent.name, &torrent.url)?;
+        let task = TaskSpec {
+            urls: vec![torrent.url.clone()],
+            ..self.pattern.clone()
+        };
+        self.check_torrent(&torrent.name, &task)?;
+        let selected = task.torrent.as_ref().and_then(|options| options.files.last());
+        if let Some(last) = selected.filter(|last| usize::try_from(**last).is_ok_and(|last| last >= torrent.files)) {
+            return Err(refuse(format!(
+                "--select-file names file {}, and it has {}",
+                u64::from(*last) + 1,
+                torrent.files
+            )));
+        }
+        task.validate().map_err(|refusal| refuse(refusal.to_string()))?;
+        Ok(task)
+    }
+
+    /// Refuses what torrents do not have.
+    fn check_torrent(&self, field: &str, task: &TaskSpec) -> Result<(), UsageError> {
+        let of_files = [
+            ("--mirror", task.urls.len() > 1 || !self.mirrors.is_empty()),
+            ("--checksum", task.checksum.is_some()),
+        ];
+        match of_files.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(UsageError::new(
+                field,
+                format!("is a torrent, which has the hashes and sources of its files itself: leave out {option}"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The torrent files among the arguments.
+    pub fn torrent_files(&self) -> impl Iterator<Item = &TorrentFile> {
+        self.operands.iter().filter_map(|operand| match operand {
+            Operand::Torrent(torrent) => Some(torrent),
+            Operand::Url(_) | Operand::File(..) => None,
+        })
+    }
+
+    /// The torrent file that a task's URL stands for; `None` for every other URL.
+    pub fn torrent_file(&self, url: &SafeUrl) -> Option<&TorrentFile> {
+        self.torrent_files().find(|torrent| torrent.url == *url)
+    }
+
+    /// The tasks of a Metalink document that was downloaded from `url` into `dir`. Nothing that was given with the URL
+    /// goes to other origins.
+    pub(crate) fn follow(&self, bytes: &[u8], url: &SafeUrl, dir: &Path) -> Result<Vec<TaskSpec>, UsageError> {
+        let refuse = |problem: String| UsageError::new(url.to_string(), problem);
+        let (files, given_by) = document::read_followed(bytes, url).map_err(|error| refuse(error.to_string()))?;
+        let mut pattern = TaskSpec {
+            file_name: None,
+            checksum: None,
+            save_dir: Some(dir.to_owned()),
+            given_by,
+            ..self.pattern.clone()
+        };
+        let _gone = pattern.request.drop_secrets();
+        let resolve = |file| {
+            let task = document::task(&pattern, file).map_err(refuse)?;
+            task.urls
+                .iter()
+                .try_for_each(|url| self.check_scheme("the document", url))?;
+            task.validate().map_err(|refusal| refuse(refusal.to_string()))?;
+            Ok(task)
+        };
+        files.into_iter().map(resolve).collect()
+    }
+
+    /// Refuses secrets together with a document: they are for one site, and the document chooses others.
+    fn check_secrets(&self) -> Result<(), UsageError> {
+        let document = self.operands.iter().find_map(|operand| match operand {
+            Operand::File(document, _) => Some(document),
+            Operand::Url(_) | Operand::Torrent(_) => None,
+        });
+        match document {
+            Some(document) if self.pattern.request.clone().drop_secrets() => Err(UsageError::new(
+                document,
+                "it chooses the sites, so a login, cookies, secret headers or a body do not go with it; \
+                 --netrc and --load-cookies give each site its own",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn url(&self, field: &str, text: &str) -> Result<SafeUrl, UsageError> {
         let url = SafeUrl::parse(&protocol::unwrapped(text)).map_err(|problem| {
             UsageError::new(field, format!("{problem}; write it whole, such as https://host/file"))
         })?;
+        self.check_scheme(field, &url)?;
+        if url.scheme() == MAGNET {
+            let magnet = url.expose().parse::<Magnet>();
+            magnet.map_err(|error| UsageError::new(field, error.to_string()))?;
+        }
+        Ok(url)
+    }
+
+    fn check_scheme(&self, field: &str, url: &SafeUrl) -> Result<(), UsageError> {
         if let Schemes::Only(schemes) = self.schemes
             && !schemes.contains(&url.scheme())
         {
@@ -151,13 +304,59 @@ impl Wanted {
                 format!("cannot download {}: URLs; known are {known}", url.scheme()),
             ));
         }
-        Ok(url)
+        Ok(())
     }
 }
 
+/// The scheme of magnet links.
+const MAGNET: &str = "magnet";
+
+/// Whether an operand is the name of a torrent file instead of a URL.
+fn is_torrent_name(operand: &str) -> bool {
+    let ending = operand.len().checked_sub(".torrent".len());
+    let ending = ending.and_then(|start| operand.get(start..));
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".torrent"))
+        && !operand.contains("://")
+        && !operand.starts_with("magnet:")
+}
+
+fn read_torrent(name: String) -> Result<TorrentFile, UsageError> {
+    let bytes = read(&name, Path::new(&name), MAX_METAINFO_BYTES as u64)?;
+    let refuse = |problem: String| UsageError::new(&name, problem);
+    let metainfo = Metainfo::parse(&bytes).map_err(|error| refuse(error.to_string()))?;
+    let url = metainfo.own_link().to_string();
+    Ok(TorrentFile {
+        url: SafeUrl::parse(&url).map_err(|error| refuse(format!("has a name that no link can have: {error}")))?,
+        files: metainfo.info.files().len(),
+        name,
+        bytes,
+    })
+}
+
+/// Reads the documents and torrent files among the arguments.
+fn operands(arguments: Vec<String>) -> Result<Vec<Operand>, UsageError> {
+    let mut operands = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        if document::is_document(&argument) {
+            let bytes = read(&argument, Path::new(&argument), MAX_DOCUMENT_BYTES as u64)?;
+            let files = document::read(&argument, &bytes)?;
+            operands.extend(
+                files
+                    .into_iter()
+                    .map(|file| Operand::File(argument.clone(), Box::new(file))),
+            );
+        } else if is_torrent_name(&argument) {
+            operands.push(Operand::Torrent(read_torrent(argument)?));
+        } else {
+            operands.push(Operand::Url(argument));
+        }
+    }
+    Ok(operands)
+}
+
 /// Rejects options that describe one file if there are several.
-fn require_one_file(urls: &[String], sources: &SourceArgs) -> Result<(), UsageError> {
-    let is_one = urls.len() == 1 && sources.input_file.is_none();
+fn require_one_file(operands: &[Operand], sources: &SourceArgs) -> Result<(), UsageError> {
+    let is_one = operands.len() == 1 && sources.input_file.is_none();
     let given = [
         ("--out", sources.out.is_some()),
         ("--checksum", sources.checksum.is_some()),
@@ -249,13 +448,13 @@ fn body(args: &RequestArgs) -> Result<Option<RequestBody>, UsageError> {
     request::form("--form", &args.form).map(|fields| Some(RequestBody::FormData(fields)))
 }
 
-fn read_text(field: &str, path: &PathBuf, limit: u64) -> Result<String, UsageError> {
+fn read_text(field: &str, path: &Path, limit: u64) -> Result<String, UsageError> {
     String::from_utf8(read(field, path, limit)?)
         .map_err(|_| UsageError::new(field, format!("{} is not text in UTF-8", path.display())))
 }
 
 /// Reads the file of an option; `-` is standard input.
-fn read(field: &str, path: &PathBuf, limit: u64) -> Result<Vec<u8>, UsageError> {
+pub(crate) fn read(field: &str, path: &Path, limit: u64) -> Result<Vec<u8>, UsageError> {
     let open = || -> io::Result<Box<dyn io::Read>> {
         if path.as_os_str() == "-" {
             Ok(Box::new(io::stdin()))

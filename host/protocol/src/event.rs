@@ -10,6 +10,7 @@ use crate::{
     record::queue::QueueDto,
     record::rss::RssSourceDto,
     record::runtime::RuntimeStats,
+    record::selection::{SelectionDto, SelectionResolved},
     record::site::SiteAuthEntryDto,
     record::task::{ActivityEntry, TaskDto, TaskRuntimeDto},
     record::webhook::WebhookDeliveryDto,
@@ -105,6 +106,10 @@ pub enum DaemonEvent {
     WebhooksCleared,
     /// Jobs that follow downloads are new, further or gone; at most twice a second.
     PostJobsChanged,
+    /// A task asks its user something.
+    SelectionPending(Box<SelectionDto>),
+    /// A question was answered, or nobody waits for its answer any more.
+    SelectionResolved(SelectionResolved),
     /// A kind that this version does not know; to be skipped, its sequence counts.
     #[serde(skip_serializing)]
     Unknown(String),
@@ -164,6 +169,8 @@ impl DaemonEvent {
             "webhooksChanged" => Self::WebhooksChanged(serde_json::from_str(data)?),
             "webhooksCleared" => Self::WebhooksCleared,
             "postJobsChanged" => Self::PostJobsChanged,
+            "selectionPending" => Self::SelectionPending(serde_json::from_str(data)?),
+            "selectionResolved" => Self::SelectionResolved(serde_json::from_str(data)?),
             other => Self::Unknown(other.to_owned()),
         })
     }

@@ -92,6 +92,10 @@ pub use record::runtime::{
     Component, ComponentDto, ComponentParams, ComponentSource, DiagnosticsResult, ExportResult, FsEntry, FsListParams,
     FsListResult, LogFile, RuntimeStats, VaultRotated,
 };
+pub use record::selection::{
+    MAX_OFFERED_FILES, SelectionDto, SelectionFileDto, SelectionKind, SelectionOutcome, SelectionResolveParams,
+    SelectionResolved,
+};
 pub use record::site::{
     SiteAuthCredential, SiteAuthEntryDto, SiteAuthSaveRequest, SiteCookiesDto, SiteCookiesImportRequest, SiteParams,
     SiteUrlParams,
@@ -100,10 +104,16 @@ pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
     DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, LoginNeedDto, RenameTaskParams,
-    RequestBody, Requester, SegmentDto, ServerDto, SpeedLimitParams, TaskDto, TaskIdParams, TaskIdsParams,
-    TaskRuntimeDto, TaskStatus,
+    RequestBody, Requester, SeedLimitParams, SegmentDto, ServerDto, SpeedLimitParams, TaskDto, TaskIdParams,
+    TaskIdsParams, TaskRuntimeDto, TaskStatus,
 };
 pub use record::thunder::unwrapped;
+pub use record::torrent::{
+    DhtNodeDto, PortMappingDto, RenameTorrentFileParams, TorrentChange, TorrentChangeParams, TorrentDto, TorrentExport,
+    TorrentFileDto, TorrentFilePath, TorrentFiles, TorrentFilesParams, TorrentPeerDto, TorrentPeers, TorrentPieces,
+    TorrentPiecesParams, TorrentRequest, TorrentSessionDto, TorrentTrackerDto, TorrentTrackers, TrackerListDto,
+    TrackerListsRefreshed,
+};
 pub use record::webhook::{
     WebhookDeliveries, WebhookDeliveryDto, WebhookDeliveryStatus, WebhookEndpointDto, WebhookSimulateParams,
     WebhookSimulated, WebhookTestParams,

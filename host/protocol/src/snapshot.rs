@@ -10,6 +10,7 @@ use crate::{
     record::group::GroupDto,
     record::queue::QueueDto,
     record::runtime::RuntimeStats,
+    record::selection::SelectionDto,
     record::site::SiteAuthEntryDto,
     record::task::{TaskDto, TaskRuntimeDto},
     record::webhook::WebhookDeliveryDto,
@@ -68,5 +69,5 @@ pub struct DaemonSnapshot {
     /// Sums over the tasks.
     pub runtime_stats: RuntimeStats,
     /// Questions that tasks ask their user.
-    pub pending_selections: Vec<serde_json::Value>,
+    pub pending_selections: Vec<SelectionDto>,
 }

@@ -26,7 +26,7 @@ pub struct ResultMessage {
     /// `ok`, or why not.
     pub message: String,
     /// The cause as a fixed name, where there is one: for programs, because messages change. Renaming has `invalid-name`,
-    /// `task-active` and `target-exists`; plugins and the market have those of `/rpc`.
+    /// `task-active` and `target-exists`, adding a torrent twice `torrent-exists`; plugins and the market have those of `/rpc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub code: Option<Reason>,

@@ -14,4 +14,5 @@ pub(crate) mod setup;
 pub(crate) mod site;
 pub(crate) mod status;
 pub(crate) mod task;
+pub(crate) mod torrent;
 pub(crate) mod web;

@@ -8,7 +8,7 @@ use utoipa_axum::{PathItemExt as _, router::OpenApiRouter};
 
 use crate::{
     app::App,
-    route::{cookies, docs, group, market, page, plugin, post, queue, rss, setup, site, status, task, web},
+    route::{cookies, docs, group, market, page, plugin, post, queue, rss, setup, site, status, task, torrent, web},
 };
 
 /// Lists handlers of a state once, for the router (`HANDLERS`) and for the description (`DESCRIBED`). The service itself
@@ -59,6 +59,19 @@ handlers! {
     task::task_set_limit,
     task::task_move,
     task::task_ignore_plugin_retry,
+    torrent::torrent_view,
+    torrent::torrent_change,
+    torrent::torrent_file,
+    torrent::torrent_files,
+    torrent::torrent_rename_file,
+    torrent::torrent_peers,
+    torrent::torrent_trackers,
+    torrent::torrent_pieces,
+    torrent::torrent_recheck,
+    torrent::torrent_reannounce,
+    torrent::torrent_seeding,
+    torrent::session_view,
+    torrent::tracker_lists_refresh,
     group::group_list,
     group::group_create,
     group::group_delete,

@@ -11,10 +11,12 @@ use command::{
 };
 use daemon::{Config, Daemon, LearnedLimits, Logs, StartError};
 use protocol::endpoint::ENDPOINT_FILE;
+use store::{KeyKeeping, KeyPlace, SecretService, SessionBus};
 use transfer::Netrc;
+use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
 
-use super::process::{GRACE, HostArgs, Places};
+use super::process::{GRACE, HostArgs, Keys, Places};
 use crate::{plugins, programs};
 
 /// Which daemon.
@@ -43,6 +45,17 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
         directory: places.data.join(log::LOG_DIR),
         read: log::ends,
     });
+    config.keys = KeyKeeping {
+        store: Some(Arc::new(SecretService::new(SessionBus {
+            address: environment.session_bus.clone(),
+            runtime_dir: environment.runtime_dir.clone(),
+        }))),
+        place: match places.keys {
+            None => KeyPlace::AsIs,
+            Some(Keys::File) => KeyPlace::File,
+            Some(Keys::Desktop) => KeyPlace::Desktop,
+        },
+    };
     config.engine.system_proxy = environment.system_proxy.clone();
     config.engine.netrc = netrc().map(Arc::new);
     let cache_folder = directories::compiled_plugins(&places.data);
@@ -54,9 +67,11 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     config.plugins = Some(Arc::new(sandbox));
     config.market = plugins::market();
     let transport = HttpTransport::new(transfer_http::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
-    config.learned_limits = Some(Arc::new(Learned(transport.clone())));
+    let ftp = FtpTransport::new(transfer_ftp::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
+    config.torrents = Some(transfer_torrent::Config::new(directories::torrents(&places.data))?);
+    config.learned_limits = Some(Arc::new(Learned(transport.clone(), ftp.clone())));
     let daemon = tokio::select! {
-        started = Daemon::start(config, vec![Arc::new(transport)]) => started?,
+        started = Daemon::start(config, vec![Arc::new(transport), Arc::new(ftp)]) => started?,
         () = stop.next() => return Ok(Exit::Unfinished),
     };
     // The parent process waits for this line: the content of the endpoint file.
@@ -82,17 +97,18 @@ fn netrc() -> Option<Netrc> {
     })
 }
 
-/// What the transport learned about hosts, for the calls that show and clear it.
+/// What the transports learned about hosts, for the calls that show and clear it.
 #[derive(Debug)]
-struct Learned(HttpTransport);
+struct Learned(HttpTransport, FtpTransport);
 
 impl LearnedLimits for Learned {
     fn hosts(&self) -> u64 {
-        u64::try_from(self.0.limited_hosts()).unwrap_or(u64::MAX)
+        u64::try_from(self.0.limited_hosts() + self.1.limited_hosts()).unwrap_or(u64::MAX)
     }
 
     fn forget(&self) {
         self.0.forget_host_limits();
+        self.1.forget_host_limits();
     }
 }
 

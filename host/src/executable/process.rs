@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use command::{
     UsageError, directories,
     environment::{self, Environment},
@@ -25,9 +26,22 @@ pub(super) struct HostArgs {
     /// Directory for downloads unless a setting, queue or task names another [default: the user's Downloads]
     #[arg(long, value_name = "DIR", env = environment::SAVE_DIR)]
     save_dir: Option<PathBuf>,
+    /// Where the key is kept that stored logins, cookies and tokens are sealed with [default: desktop for "svc agent";
+    /// otherwise where it is, at first its file]
+    #[arg(long, value_name = "PLACE", value_enum, env = environment::KEYS)]
+    keys: Option<Keys>,
     /// Log more to standard error: -v info, -vv debug, -vvv trace
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
+}
+
+/// Where the key of stored secrets is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Keys {
+    /// In the file vault.key, which only this user can read; moved there if it is in the desktop's key store
+    File,
+    /// In the desktop's key store, if it is there and unlocked; else in the file
+    Desktop,
 }
 
 /// Directories of a host as absolute paths, because its processes may have different working directories.
@@ -35,6 +49,8 @@ pub(super) struct HostArgs {
 pub(super) struct Places {
     pub(super) data: PathBuf,
     pub(super) downloads: PathBuf,
+    /// `None` is where it is.
+    pub(super) keys: Option<Keys>,
     verbose: u8,
 }
 
@@ -52,6 +68,7 @@ impl HostArgs {
         Ok(Places {
             data,
             downloads: absolute(&self.save_dir.unwrap_or_else(directories::downloads))?,
+            keys: self.keys,
             verbose: self.verbose,
         })
     }
@@ -63,6 +80,10 @@ impl Places {
         let mut arguments: Vec<OsString> = vec!["daemon".into()];
         arguments.extend(["--data-dir".into(), self.data.clone().into()]);
         arguments.extend(["--save-dir".into(), self.downloads.clone().into()]);
+        if let Some(place) = self.keys {
+            let place = place.to_possible_value().expect("no place is hidden");
+            arguments.extend(["--keys".into(), place.get_name().into()]);
+        }
         arguments.extend((0..self.verbose).map(|_| OsString::from("--verbose")));
         arguments
     }

@@ -20,7 +20,7 @@ use command::{
 use tokio::sync::mpsc;
 
 use super::{
-    process::{GRACE, HostArgs, Places},
+    process::{GRACE, HostArgs, Keys, Places},
     restart::Restarts,
     sibling::{DaemonCommand, Refused, Sibling},
 };
@@ -83,7 +83,8 @@ pub(super) fn serve(args: ServeArgs, environment: &Environment) -> anyhow::Resul
 }
 
 pub(super) fn agent(args: AgentArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let places = args.host.begin(environment, "agent")?;
+    let mut places = args.host.begin(environment, "agent")?;
+    places.keys.get_or_insert(Keys::Desktop);
     let config = Config::new(Edition::Desktop, directories::agent(&places.data));
     start(config, &places, environment)
 }

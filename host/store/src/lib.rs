@@ -23,8 +23,9 @@ mod writer;
 
 pub use data_dir::{DataDir, LockError};
 pub use database::{Committed, OpenError, ReadError, Store, WriteError};
+pub use key_store::{KeyStore, KeyStoreError, SecretService, SessionBus};
 pub use migration::MigrationSet;
-pub use vault::{RotateError, SealError, SealedColumn, Vault, VaultError};
+pub use vault::{KeyKeeping, KeyPlace, RotateError, SealError, SealedColumn, Vault, VaultError};
 
 /// The rusqlite items that crates with tables need.
 pub mod sql {

@@ -1,5 +1,6 @@
 //! Seals secrets before they become rows, so that a copy of the database reveals none of them.
 
+mod keeping;
 mod key_files;
 mod rotation;
 mod sealing;
@@ -10,6 +11,7 @@ use std::{
 };
 
 use chacha20poly1305::ChaCha20Poly1305;
+use key_store::KeyStoreError;
 use private_files::FileError;
 use rusqlite::{Connection, OptionalExtension as _};
 use tokio::sync::Mutex;
@@ -18,11 +20,12 @@ use crate::{
     data_dir::DataDir,
     database::{ReadError, Store},
     vault::{
-        key_files::KeyFiles,
+        key_files::{KeyFiles, Step},
         sealing::{KEY_BYTES, KeyBytes, cipher, random_key, seal, unseal},
     },
 };
 
+pub use keeping::{KeyKeeping, KeyPlace};
 pub use rotation::{RotateError, SealedColumn};
 pub use sealing::SealError;
 
@@ -69,6 +72,32 @@ pub enum VaultError {
         /// The key file.
         path: PathBuf,
     },
+    /// The key is in the desktop's key store, which cannot be used now.
+    #[error(
+        "the secrets of this data directory are sealed with a key that is in the desktop's key store, as {} says; \
+         nothing was changed. Start again when the store can be used. To have the key in the file instead, for example \
+         to move the directory to a server, start once on that desktop with --keys file",
+        path.display()
+    )]
+    KeyStore {
+        /// The file that says so.
+        path: PathBuf,
+        /// Why it cannot be used.
+        #[source]
+        source: KeyStoreError,
+    },
+    /// The key is not in the desktop's key store any more.
+    #[error(
+        "the secrets of this data directory are sealed with the key {name} of the desktop's key store, as {} says, and the \
+         store does not have it; nothing was changed. Restore the keyring from a backup, or the file, and start again",
+        path.display()
+    )]
+    NotInStore {
+        /// The file that says so.
+        path: PathBuf,
+        /// The name that the key has in the store.
+        name: String,
+    },
     /// The database does not say which key is in use.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -82,10 +111,32 @@ impl Vault {
     /// interrupted is finished or undone, as the database says. The lock on `dir` guarantees that no other process
     /// creates a key meanwhile.
     pub async fn open(dir: &DataDir, store: &Store) -> Result<Self, VaultError> {
-        let files = KeyFiles::of(dir);
+        Self::open_keeping(dir, store, KeyKeeping::default()).await
+    }
+
+    /// [`Vault::open`] with a key that may be in the desktop's key store, and is moved to where it should be. If it is
+    /// there and cannot be read, this fails and changes nothing.
+    pub async fn open_keeping(dir: &DataDir, store: &Store, keeping: KeyKeeping) -> Result<Self, VaultError> {
+        Self::open_observed(dir, store, keeping, |_| ()).await
+    }
+
+    /// `observe` is called at each step of a move of the key, by the thread that does it.
+    async fn open_observed(
+        dir: &DataDir,
+        store: &Store,
+        keeping: KeyKeeping,
+        observe: impl Fn(Step) + Send + 'static,
+    ) -> Result<Self, VaultError> {
+        let KeyKeeping { store: keys, place } = keeping;
+        let files = KeyFiles::of(dir, keys);
         let mark = store.read(read_mark).await?;
-        let key = choose(&files, mark.as_deref())?;
-        Ok(Self::with_key(&key, Some(files)))
+        // The key store answers over a socket.
+        let opening = tokio::task::spawn_blocking(move || {
+            let key = choose(&files, mark.as_deref())?;
+            keeping::apply(&files, place, &key, &observe)?;
+            Ok(Self::with_key(&key, Some(files)))
+        });
+        opening.await.expect("opening does not panic and is not cancelled")
     }
 
     /// A vault with a temporary key, for databases in memory.
@@ -142,8 +193,8 @@ fn read_mark(connection: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
 /// The key in use: the one that opens the mark, which a rotation replaces together with all values. Without a mark there
 /// was no rotation.
 fn choose(files: &KeyFiles, mark: Option<&[u8]>) -> Result<KeyBytes, VaultError> {
-    let current = files.read_current()?;
     let Some(mark) = mark else {
+        let current = files.read_current()?;
         files.remove_next()?;
         if let Some(key) = current {
             return Ok(key);
@@ -153,16 +204,26 @@ fn choose(files: &KeyFiles, mark: Option<&[u8]>) -> Result<KeyBytes, VaultError>
         return Ok(key);
     };
     let opens = |key: &KeyBytes| unseal(&cipher(key), MARK, mark).is_ok();
-    if let Some(key) = current.filter(opens) {
+    let current = files.read_current();
+    if let Ok(Some(key)) = &current
+        && opens(key)
+    {
         files.remove_next()?;
-        return Ok(key);
+        return Ok(*key);
     }
-    let key = files.read_next()?.filter(opens);
-    let key = key.ok_or_else(|| VaultError::WrongKey {
+    // What a rotation left goes before an error of the old key, which its store may not have any more.
+    let next = files.read_next();
+    if let Ok(Some(key)) = &next
+        && opens(key)
+    {
+        files.promote_next()?;
+        return Ok(*key);
+    }
+    current?;
+    next?;
+    Err(VaultError::WrongKey {
         path: files.current().to_owned(),
-    })?;
-    files.promote_next()?;
-    Ok(key)
+    })
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ async fn main() {
             ..ConnectionPlan::default()
         },
         limits: RateLimits::unlimited(),
+        upload_limits: RateLimits::unlimited(),
+        purpose: transfer::Purpose::Download,
+        uploaded_bytes: 0,
         retry: RetryPolicy::default(),
         reporter,
         stop: tokio_util::sync::CancellationToken::new(),

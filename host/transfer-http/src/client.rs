@@ -11,6 +11,4 @@ pub(crate) mod decode;
 pub(crate) mod exchange;
 pub(crate) mod fetch;
 pub(crate) mod head;
-pub(crate) mod host_caps;
 pub(crate) mod shared;
-pub(crate) mod text;

@@ -17,16 +17,21 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{task::spawn_blocking, time::sleep};
 use transfer::{
     ByteRange, Claimed, ConnectionPlan, Failure, FileName, Finished, Job, Origin, Outcome, PartFile, Progress,
-    RunEvent, Segment, Stage, failure::FailureKind, part_file::Begun,
+    RunEvent, Segment, Stage,
+    failure::FailureKind,
+    part_file::Begun,
+    run::{
+        Upkeep,
+        background::blocking,
+        destination::failed,
+        hashing::{hash, mismatch},
+        upkeep,
+    },
 };
 
 use crate::{
-    background::blocking,
     client::shared::Shared,
-    destination::failed,
-    hashing::{hash, mismatch},
     joined::{joining::Joining, window::Permanence},
-    upkeep::{self, Upkeep},
 };
 
 /// Default number of concurrent segments: they are small, so latency dominates.
@@ -241,6 +246,7 @@ impl Joining {
             size_bytes,
             received_bytes: self.received.get(),
             is_own: true,
+            can_seed: false,
         })
     }
 

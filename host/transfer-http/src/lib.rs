@@ -6,28 +6,20 @@
 //!
 //! *Never* knows a task, a queue or a store; it sees one [`Job`] at a time.
 //!
-//! Start reading at [`HttpTransport`], then `run` (one run, start to end), `run::plan` and `run::ramp` (pure: which
+//! Start reading at [`HttpTransport`], then `run` (one run, start to end), `transfer::run::plan` and `run::ramp` (pure: which
 //! connection fetches what, and how many are worthwhile), `answer::verdict` (the check of a response). Files that are
 //! joined from segments are in `joined`, with `joined::window` as its pure part.
 //!
 //! # Layers
 //!
 //! - `run`, `joined`: one run of a job, for a file of one resource and for a file of segments
-//! - `destination`: name, part file and last step of either
-//! - `hashing`, `upkeep`, `retry`: what both kinds of run do beside transferring bytes
 //! - `answer`: the check of a response, and the name of its file
 //! - `client`: the HTTP/1.1 client
-//! - `background`: work that may block for long
 
 mod answer;
-mod background;
 mod client;
-mod destination;
-mod hashing;
 mod joined;
-mod retry;
 mod run;
-mod upkeep;
 
 use std::sync::Arc;
 

@@ -2,10 +2,8 @@
 
 mod active;
 mod context;
-mod disk;
 mod mirrors;
 mod opening;
-mod plan;
 mod pool;
 mod proof;
 mod ramp;
@@ -13,11 +11,10 @@ mod worker;
 
 use std::sync::Arc;
 
-use transfer::{Failure, Finished, Job, Outcome, failure::FailureKind};
+use transfer::{Failure, Finished, Job, Outcome, failure::FailureKind, run::destination::failed};
 
 use crate::{
     client::shared::Shared,
-    destination::failed,
     run::{
         context::Run,
         opening::Opening,
@@ -144,6 +141,7 @@ impl Run {
             size_bytes,
             received_bytes: self.flow.received.get(),
             is_own: true,
+            can_seed: false,
         })
     }
 

@@ -58,6 +58,12 @@ impl FileName {
         (!trimmed.is_empty()).then(|| Self::of_trimmed(trimmed))
     }
 
+    /// Whether this is a path below a directory, with `/` between safe names, as `sanitise_entry` leaves them.
+    pub fn is_path(text: &str) -> bool {
+        text.split('/')
+            .all(|part| Self::sanitise_entry(part).is_some_and(|name| name.as_str() == part))
+    }
+
     /// Whether Windows would open a device instead of a file of this name.
     pub fn is_device(text: &str) -> bool {
         is_reserved(text)
@@ -77,7 +83,7 @@ impl FileName {
     }
 
     /// This name, and then its numbered alternatives.
-    pub(crate) fn alternatives(&self) -> impl Iterator<Item = Self> {
+    pub fn alternatives(&self) -> impl Iterator<Item = Self> {
         let numbered = (1..=LAST_NUMBER).map(|number| self.numbered(number));
         std::iter::once(self.clone()).chain(numbered)
     }

@@ -15,12 +15,13 @@ use linux as imp;
 #[cfg(not(target_os = "linux"))]
 use portable as imp;
 
-pub(crate) use file::{Exposure, create_own, exposure, make_own, open_in_place, read_at, write_all_at};
+pub(crate) use file::{Exposure, create_own, exposure, make_own, open_in_place};
+pub use file::{read_at, write_all_at};
 pub use pipe::{CarryError, KernelPipe};
 
 /// Identifies this boot of the machine: data in the page cache is valid while it stays the same. Where it is unknown,
 /// only synced data counts after a restart.
-pub(crate) fn boot_id() -> Option<String> {
+pub fn boot_id() -> Option<String> {
     imp::boot_id()
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn is_in_memory(file: &File) -> bool {
 }
 
 /// Renames `from` to `to`; `AlreadyExists` if `to` is taken, atomically.
-pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     imp::rename_new(from, to)
 }
 

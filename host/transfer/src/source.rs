@@ -3,21 +3,27 @@
 pub mod checksum;
 mod cookies;
 mod netrc;
+pub mod pieces;
 pub mod proxy;
 pub mod safe_url;
 mod secret;
+mod torrent;
 pub mod validator;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
     range_set::ByteRange,
-    source::{checksum::Checksum, safe_url::SafeUrl},
+    source::{checksum::Checksum, pieces::PieceHashes, safe_url::SafeUrl},
 };
 
 pub use cookies::{Cookie, CookieJar, InvalidCookies, Problem as CookieProblem};
 pub use netrc::Netrc;
 pub use secret::{Credentials, Secret};
+pub use torrent::{Announced, TorrentOptions, announced, parse_torrent_hash, torrent_hash};
+
+/// The most URLs of one file. Mirror lists in the wild have a few dozen.
+pub const MAX_URLS: usize = 64;
 
 /// Headers that reveal nothing about the user. Only these may be sent to another origin than the request's own;
 /// `Referer` is shortened for it, see [`referrer`].
@@ -72,7 +78,7 @@ pub struct RequestOptions {
     pub referrer: String,
     /// The `User-Agent`; empty is the product's own.
     pub user_agent: String,
-    /// HTTP Basic; wins over an `Authorization` header.
+    /// Sent as HTTP Basic, and as Digest where the server asks for that; wins over an `Authorization` header.
     pub credentials: Option<Credentials>,
 }
 
@@ -226,6 +232,9 @@ pub struct Source {
     pub ignore_tls_errors: bool,
     /// What the finished bytes must hash to.
     pub checksum: Option<Checksum>,
+    /// What the pieces of the finished bytes must hash to. A wrong piece is fetched again, from another URL if there is
+    /// one.
+    pub pieces: Option<Arc<PieceHashes>>,
     /// The expected size in bytes, according to the page or plugin that supplied the URL. A server that disagrees is a
     /// failure.
     pub promised_size: Option<u64>,
@@ -234,6 +243,10 @@ pub struct Source {
     /// The segments to join, in order. If there are any, the first URL is not fetched, but still is the origin that the
     /// request's secrets belong to.
     pub segments: Arc<[Segment]>,
+    /// How it is downloaded if it is a torrent.
+    pub torrent: Option<Arc<TorrentOptions>>,
+    /// Whether a torrent file is followed (`Outcome::Became`) instead of saved.
+    pub follows_torrents: bool,
 }
 
 /// One of the resources, or parts of resources, that a file is joined from.
@@ -287,9 +300,12 @@ impl Source {
             proxy: None,
             ignore_tls_errors: false,
             checksum: None,
+            pieces: None,
             promised_size: None,
             promised_type: None,
             segments: Arc::default(),
+            torrent: None,
+            follows_torrents: false,
         }
     }
 }

@@ -6,12 +6,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, FailureKind},
     file_name::FileName,
     part_file::{Landing, OnConflict, Recorded},
     rate::RateLimits,
     retry::RetryPolicy,
-    source::{Source, safe_url::SafeUrl},
+    source::{GivenBy, Source, safe_url::SafeUrl},
 };
 
 /// Where a file goes and what it is called.
@@ -76,12 +76,32 @@ pub struct Job {
     pub connections: ConnectionPlan,
     /// The limits that hold for this run, innermost first (task, queue, global).
     pub limits: RateLimits,
+    /// The limits of what this run uploads, in the same order.
+    pub upload_limits: RateLimits,
+    /// Whether this run downloads the file or seeds it.
+    pub purpose: Purpose,
+    /// Bytes that earlier runs of this task uploaded.
+    pub uploaded_bytes: u64,
     /// The one budget of retries, for all layers of the run.
     pub retry: RetryPolicy,
     /// Receives the run's progress and events.
     pub reporter: Reporter,
     /// Cancelled to stop the run; it then saves its bytes and ends as [`Outcome::Stopped`].
     pub stop: CancellationToken,
+}
+
+/// Why a run is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// To download the file.
+    #[default]
+    Download,
+    /// To seed the finished file at [`Target::reserved`] until [`Job::stop`] is cancelled. Only after [`Finished::can_seed`].
+    Seed {
+        /// The run uploads nothing beyond this many bytes, [`Job::uploaded_bytes`] included, but finishes the piece that it
+        /// is uploading. `None` is no limit.
+        most_uploaded_bytes: Option<u64>,
+    },
 }
 
 /// How a run ended.
@@ -91,6 +111,16 @@ pub enum Outcome {
     Finished(Finished),
     /// The run was asked to stop; its bytes are saved for a later run.
     Stopped,
+    /// The run has to wait for a decision of the user, who resumes the task.
+    Waits,
+    /// The URL led to a description of the download, which is this URL's. The task goes on with that URL and none of the
+    /// secrets of the first one.
+    Became {
+        /// The URL.
+        url: SafeUrl,
+        /// Who counts as having supplied it.
+        given_by: GivenBy,
+    },
     /// The name was taken and the rule is [`OnConflict::Skip`].
     Skipped {
         /// The file that is there.
@@ -111,6 +141,8 @@ pub struct Finished {
     pub received_bytes: u64,
     /// Whether this run made the file; otherwise it was there ([`Target::check_integrity`]).
     pub is_own: bool,
+    /// Whether the transport can seed the file ([`Purpose::Seed`]).
+    pub can_seed: bool,
 }
 
 /// The stage of a run.
@@ -123,6 +155,8 @@ pub enum Stage {
     Moving,
     /// Verifying the finished bytes.
     Verifying,
+    /// Uploading the finished file to others.
+    Seeding,
 }
 
 /// One byte range, for a progress display.
@@ -150,7 +184,7 @@ pub struct ServerView {
 }
 
 /// The progress of a run; a new value replaces the previous one.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
     /// Its stage.
     pub stage: Stage,
@@ -162,6 +196,10 @@ pub struct Progress {
     pub received_bytes: u64,
     /// Receiving rate, smoothed.
     pub bytes_per_second: u64,
+    /// Bytes that this task uploaded, those of earlier runs included.
+    pub uploaded_bytes: u64,
+    /// Uploading rate, smoothed.
+    pub upload_bytes_per_second: u64,
     /// Connections in use.
     pub connections: u16,
     /// The segments, in order; empty for one stream.
@@ -247,9 +285,13 @@ impl Reporter {
         )
     }
 
-    /// Replaces the progress.
+    /// Replaces the progress. The same again is no news, so that hundreds of idle runs cost nothing.
     pub fn progress(&self, progress: Progress) {
-        self.progress.send_replace(progress);
+        self.progress.send_if_modified(|last| {
+            let is_news = *last != progress;
+            *last = progress;
+            is_news
+        });
     }
 
     /// Sends an event; waits while the listener is [`EVENT_BACKLOG`] behind, and does nothing once it was dropped.
@@ -272,8 +314,55 @@ impl Reporter {
     }
 }
 
+/// A task that is deleted, as a transport learns of it.
+#[derive(Debug, Clone)]
+pub struct Discarded {
+    /// Its source.
+    pub url: SafeUrl,
+    /// The directory of its file.
+    pub directory: PathBuf,
+    /// The path that a run reserved.
+    pub path: Option<PathBuf>,
+    /// Whether the download is complete.
+    pub is_finished: bool,
+    /// Whether the finished file is deleted as well.
+    pub deletes_finished: bool,
+}
+
+/// The future of [`Transport::leftovers`].
+pub type LeftoversFuture = Pin<Box<dyn Future<Output = Vec<PathBuf>> + Send>>;
+
 /// The future of a run.
 pub type RunFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// A file in a directory of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryFile {
+    /// Its URL.
+    pub url: SafeUrl,
+    /// Its name.
+    pub name: FileName,
+    /// The directories between the listed one and the file, outermost first.
+    pub directories: Vec<FileName>,
+    /// Its size, if the server tells it.
+    pub size_bytes: Option<u64>,
+}
+
+/// The files of a directory and of those below it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Directory {
+    /// The directory's name; `None` for the root of a server.
+    pub name: Option<FileName>,
+    /// The files, in the order of the listings.
+    pub files: Vec<DirectoryFile>,
+    /// Directories below that could not be read.
+    pub unreadable: Vec<String>,
+    /// Directories that are in too many others to be read.
+    pub too_deep: Vec<String>,
+}
+
+/// The future of [`Transport::list`].
+pub type ListFuture = Pin<Box<dyn Future<Output = Result<Directory, Failure>> + Send>>;
 
 /// A protocol implementation: downloads files of its schemes.
 pub trait Transport: Send + Sync + fmt::Debug {
@@ -283,4 +372,29 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Downloads the file of `job`. The future may be dropped, but a run should be ended through `job.stop`: only then
     /// is its progress saved. The caller catches panics.
     fn run(&self, job: Job) -> RunFuture;
+
+    /// Whether `url`, of one of its schemes, is a directory, whose files are downloaded. Must be cheap: called for every
+    /// new task.
+    fn is_directory(&self, _url: &SafeUrl) -> bool {
+        false
+    }
+
+    /// Lists the directory at the first URL of `source`. The future may be dropped. The caller catches panics.
+    fn list(&self, source: Source) -> ListFuture {
+        let kind = FailureKind::UnsupportedScheme;
+        let failure = Failure::new(kind, format!("{} cannot be listed", source.urls[0]));
+        Box::pin(async move { Err(failure) })
+    }
+
+    /// Whether more than a part file, its journal and the finished file is deleted with a task: [`Transport::leftovers`].
+    fn leaves_more(&self) -> bool {
+        false
+    }
+
+    /// Every file that is deleted with a task, then every directory that is if it is empty, with a separator at its end, deepest
+    /// first. In place of the part file, its journal and the finished file.
+    fn leftovers(&self, task: Discarded) -> LeftoversFuture {
+        drop(task);
+        Box::pin(std::future::ready(Vec::new()))
+    }
 }

@@ -3,14 +3,17 @@
 mod aria2;
 mod document;
 mod file;
+mod ftp;
 mod journal;
 mod market;
 mod mcp;
+mod peer;
 mod playlist;
 mod response;
 mod site;
 mod socket;
 mod takeover;
+mod torrent;
 mod unpack;
 
 /// Takes any bytes; panics if something is wrong with what they cause.
@@ -31,6 +34,7 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("mcp", mcp::message),
     ("response", response::response),
     ("proxy", response::proxy),
+    ("ftp", ftp::ftp),
     ("journal", journal::journal),
     ("cookies", file::cookies),
     ("aria2-conf", file::conf),
@@ -42,4 +46,9 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("playlist", playlist::playlist),
     ("site", site::site),
     ("unpack", unpack::unpack),
+    ("bencode", torrent::bencode),
+    ("metainfo", torrent::metainfo),
+    ("magnet", torrent::magnet),
+    ("swarm", torrent::swarm),
+    ("peer", peer::peer),
 ];

@@ -3,8 +3,8 @@
 //!
 //! *Owns* [`Origin`] and what it serves ([`Resource`], [`Content`], [`behaviour`]), [`Proxy`], the table of hostile
 //! origins ([`cases()`]) that every downloader of ours is measured against, [`LoginSite`], a site with accounts, and
-//! [`Attacker`], a host that wants their secrets. [`transport`] has a fake one, [`Answer`] reads what a server of ours
-//! sends.
+//! [`Attacker`], a host that wants their secrets. [`swarm`] has programs of others and hostile peers of BitTorrent,
+//! [`transport`] a fake transport, [`Answer`] reads what a server of ours sends.
 //!
 //! *Never* uses the code under test, except the trait that a fake implements: sockets and threads of the standard library only, loopback only, and dropping a
 //! server ends everything it started.
@@ -17,6 +17,8 @@ pub mod behaviour;
 mod case;
 mod cases;
 mod content;
+mod ftp;
+mod ftp_cases;
 mod login_site;
 mod origin;
 mod proxy;
@@ -25,6 +27,7 @@ mod reply;
 mod request;
 mod resource;
 mod server;
+pub mod swarm;
 mod tls;
 pub mod transport;
 mod wire;
@@ -34,6 +37,8 @@ pub use attacker::Attacker;
 pub use case::{Case, Check, Expect, Scene};
 pub use cases::{cases, themes};
 pub use content::Content;
+pub use ftp::{At, FTP_LOGIN, FtpSecurity, FtpServer, FtpSetting, Wrong};
+pub use ftp_cases::{FtpCase, FtpCheck, FtpScene, ftp_themes};
 pub use login_site::{Account, CdnWants, LoginSite, PasswordAs, SiteOptions};
 pub use origin::Origin;
 pub use proxy::{Proxied, Proxy};

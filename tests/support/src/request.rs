@@ -175,6 +175,11 @@ impl Request {
 
 /// A component of a URL, or a part of a form, as it was before it was encoded; `+` is a space.
 pub(crate) fn percent_decoded(text: &str) -> String {
+    String::from_utf8_lossy(&percent_decoded_bytes(text)).into_owned()
+}
+
+/// The same where it is no text.
+pub(crate) fn percent_decoded_bytes(text: &str) -> Vec<u8> {
     let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
     let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::new(), 0);
     while at < bytes.len() {
@@ -186,7 +191,7 @@ pub(crate) fn percent_decoded(text: &str) -> String {
         });
         at += if encoded.is_some() { 3 } else { 1 };
     }
-    String::from_utf8_lossy(&decoded).into_owned()
+    decoded
 }
 
 /// Reads through the empty line, byte by byte so that nothing of what follows is taken. What does not start like a

@@ -86,6 +86,7 @@ pub fn finished(path: PathBuf, size_bytes: u64) -> Outcome {
         size_bytes,
         received_bytes: size_bytes,
         is_own: true,
+        can_seed: false,
     })
 }
 

@@ -34,7 +34,7 @@ const GOOD_SESSION: Duration = Duration::from_secs(1);
 const HTTP_TIME: Duration = Duration::from_secs(30);
 
 /// The session, or why there is none (for the user).
-type SessionState = Result<Session, Arc<str>>;
+pub(super) type SessionState = Result<Session, Arc<str>>;
 
 /// Usable whether or not there is a session. Clones share it.
 #[derive(Clone)]
@@ -75,6 +75,11 @@ impl Daemon {
     /// Its end is published before the projection counts as stale.
     fn session(&self) -> Result<Session, CallError> {
         self.session.borrow().clone().map_err(CallError::NoDaemon)
+    }
+
+    /// Its sessions as they begin and end.
+    pub(super) fn sessions(&self) -> watch::Receiver<SessionState> {
+        self.session.clone()
     }
 
     /// The projection, if it is current.

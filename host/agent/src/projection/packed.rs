@@ -33,8 +33,9 @@ const CHUNKS: usize = (1 + MAX_NAMES * (1 + MAX_VALUES)).div_ceil(CHUNK);
 /// Members that change during a run more often than the task's record is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Live {
-    DownloadedBytes,
-    TotalBytes,
+    Downloaded,
+    Total,
+    Uploaded,
 }
 
 #[derive(Debug)]
@@ -80,13 +81,15 @@ pub(crate) struct LiveBytes {
     pub(crate) downloaded: u64,
     /// 0 is unknown.
     pub(crate) total: u64,
+    pub(crate) uploaded: u64,
 }
 
 impl LiveBytes {
     fn value(self, live: Live) -> Option<u64> {
         match live {
-            Live::DownloadedBytes => Some(self.downloaded),
-            Live::TotalBytes => Some(self.total).filter(|total| *total > 0),
+            Live::Downloaded => Some(self.downloaded),
+            Live::Total => Some(self.total).filter(|total| *total > 0),
+            Live::Uploaded => Some(self.uploaded),
         }
     }
 }
@@ -249,8 +252,9 @@ impl Packer {
     fn add(&mut self, text: &str, name_bytes: usize, is_open: bool) -> usize {
         let text: Arc<str> = text.into();
         let live = match &text[..name_bytes] {
-            "\"downloadedBytes\":" => Some(Live::DownloadedBytes),
-            "\"totalBytes\":" => Some(Live::TotalBytes),
+            "\"downloadedBytes\":" => Some(Live::Downloaded),
+            "\"totalBytes\":" => Some(Live::Total),
+            "\"uploadedBytes\":" => Some(Live::Uploaded),
             _ => None,
         };
         let number = self.numbers.len();
@@ -353,26 +357,41 @@ mod tests {
         for name in 0..MAX_NAMES {
             pack(&mut packer, &format!(r#"{{"name{name}":1}}"#)).unwrap();
         }
-        let json = r#"{"downloadedBytes":1,"totalBytes":2,"name7":"a\"b","ot\"her":[1]}"#;
+        let json = r#"{"downloadedBytes":1,"totalBytes":2,"uploadedBytes":4,"name7":"a\"b","ot\"her":[1]}"#;
         for mut packer in [Packer::default(), packer] {
             let packed = pack(&mut packer, json).unwrap();
             let mut shown = Vec::new();
             packed.members(&mut |name, value| shown.push(format!("{name}={value}")));
             assert_eq!(
                 shown,
-                ["downloadedBytes=1", "totalBytes=2", r#"name7="a\"b""#, r#"ot\"her=[1]"#]
+                [
+                    "downloadedBytes=1",
+                    "totalBytes=2",
+                    "uploadedBytes=4",
+                    r#"name7="a\"b""#,
+                    r#"ot\"her=[1]"#
+                ]
             );
         }
         let mut packer = Packer::default();
         let packed = pack(&mut packer, json).unwrap();
         let check = |downloaded: u64, total: u64, expect: &str| {
             let mut text = Vec::new();
-            packed.write(Some(LiveBytes { downloaded, total }), &mut text);
+            let live = LiveBytes {
+                downloaded,
+                total,
+                uploaded: 3,
+            };
+            packed.write(Some(live), &mut text);
             let text = String::from_utf8(text).unwrap();
             assert!(text.starts_with(expect), "{text}");
         };
-        check(70, 90, r#"{"downloadedBytes":70,"totalBytes":90,"name7""#);
-        check(0, 0, r#"{"downloadedBytes":0,"totalBytes":2,"name7""#);
+        check(
+            70,
+            90,
+            r#"{"downloadedBytes":70,"totalBytes":90,"uploadedBytes":3,"name7""#,
+        );
+        check(0, 0, r#"{"downloadedBytes":0,"totalBytes":2,"uploadedBytes":3,"name7""#);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Task {
     pub(crate) queue: Arc<str>,
     pub(crate) group: Arc<str>,
     pub(crate) status: TaskStatus,
+    pub(crate) seeding_status: u8,
+    pub(crate) is_torrent: bool,
     pub(crate) created_at: u64,
     /// 0 while it is not completed.
     pub(crate) completed_at: u64,

@@ -11,7 +11,8 @@ use std::{
 
 use bytes::Bytes;
 use protocol::{
-    EventBody, FoundTasks, QueueDto, RssItemsChanged, RuntimeStats, TaskIdParams, TaskRuntimeDto, TaskStatus,
+    EventBody, FoundTasks, QueueDto, RssItemsChanged, RuntimeStats, SelectionResolved, TaskIdParams, TaskRuntimeDto,
+    TaskStatus,
 };
 use rest::Filter;
 use serde::Deserialize;
@@ -42,6 +43,8 @@ struct Index {
     queue_id: String,
     group_id: String,
     status: Option<TaskStatus>,
+    seeding_status: u8,
+    is_torrent: bool,
     created_at: u64,
     completed_at: u64,
     queue_order: u32,
@@ -56,6 +59,8 @@ impl Index {
             "queueId" => self.queue_id = serde_json::from_str(value)?,
             "groupId" => self.group_id = serde_json::from_str(value)?,
             "status" => self.status = Some(serde_json::from_str(value)?),
+            "seedingStatus" => self.seeding_status = serde_json::from_str(value)?,
+            "infoHash" => self.is_torrent = value != "\"\"",
             "createdAt" => self.created_at = seconds(value)?,
             "completedAt" => self.completed_at = seconds(value)?,
             "queueOrder" => self.queue_order = serde_json::from_str(value)?,
@@ -67,6 +72,9 @@ impl Index {
 
 /// A member of the snapshot other than the tasks: its name, the event that replaces it, and its default.
 struct Part(&'static str, Option<&'static str>, &'static str);
+
+/// The questions of tasks that wait for an answer.
+const SELECTIONS: &str = "pendingSelections";
 
 /// In the order of a snapshot.
 const PARTS: [Part; 12] = [
@@ -81,7 +89,7 @@ const PARTS: [Part; 12] = [
     Part("rssItemRevisions", None, "{}"),
     Part("plugins", Some("pluginsChanged"), "[]"),
     Part("components", None, "[]"),
-    Part("pendingSelections", None, "[]"),
+    Part(SELECTIONS, None, "[]"),
 ];
 
 #[derive(Default, Deserialize)]
@@ -146,6 +154,7 @@ impl Sample {
         LiveBytes {
             downloaded: self.record.downloaded_bytes,
             total: self.record.total_bytes,
+            uploaded: self.record.uploaded_bytes,
         }
     }
 }
@@ -217,6 +226,8 @@ impl Projection {
                 match kind {
                     "webhooksChanged" => self.deliveries.merge(data)?,
                     "webhooksCleared" => self.deliveries = Deliveries::default(),
+                    "selectionPending" => self.ask(&event.data)?,
+                    "selectionResolved" => self.withdraw(&serde_json::from_str(data)?)?,
                     "rssItemsChanged" => self.note_revision(&serde_json::from_str(data)?)?,
                     "queuesChanged" => changes.push(Change::Queues(self.queue_ids())),
                     "runtimeStatsChanged" => self.stats = serde_json::from_str(data).unwrap_or_default(),
@@ -251,6 +262,8 @@ impl Projection {
             group: self.name(index.group_id),
             id,
             status,
+            seeding_status: index.seeding_status,
+            is_torrent: index.is_torrent,
             created_at: index.created_at,
             completed_at: index.completed_at,
             queue_order: index.queue_order,
@@ -421,11 +434,36 @@ impl Projection {
         let name = "rssItemRevisions";
         let mut revisions: BTreeMap<String, u64> = serde_json::from_str(self.part(name))?;
         revisions.insert(changed.source_id.clone(), changed.item_revision);
-        let text = Some(serde_json::value::to_raw_value(&revisions)?);
-        if let Some(place) = PARTS.iter().position(|Part(known, ..)| *known == name) {
-            self.parts[place] = text;
-        }
+        let text = serde_json::value::to_raw_value(&revisions)?;
+        self.replace(name, text);
         Ok(())
+    }
+
+    /// Adds a question of a task.
+    fn ask(&mut self, question: &RawValue) -> Result<(), serde_json::Error> {
+        let mut questions: Vec<&RawValue> = serde_json::from_str(self.part(SELECTIONS))?;
+        questions.push(question);
+        let text = serde_json::value::to_raw_value(&questions)?;
+        self.replace(SELECTIONS, text);
+        Ok(())
+    }
+
+    /// Removes a question of a task.
+    fn withdraw(&mut self, resolved: &SelectionResolved) -> Result<(), serde_json::Error> {
+        let mut questions: Vec<&RawValue> = serde_json::from_str(self.part(SELECTIONS))?;
+        questions.retain(|question| {
+            let named = serde_json::from_str::<SelectionResolved>(question.get());
+            named.is_ok_and(|named| named != *resolved)
+        });
+        let text = serde_json::value::to_raw_value(&questions)?;
+        self.replace(SELECTIONS, text);
+        Ok(())
+    }
+
+    fn replace(&mut self, name: &str, text: Box<RawValue>) {
+        if let Some(place) = PARTS.iter().position(|Part(known, ..)| *known == name) {
+            self.parts[place] = Some(text);
+        }
     }
 
     pub(crate) fn queues(&self) -> &str {
@@ -619,12 +657,14 @@ mod tests {
         let sample = TaskRuntimeDto {
             task_id: "b".into(),
             downloaded_bytes: 7,
+            uploaded_bytes: 5,
             ..TaskRuntimeDto::default()
         };
         apply(&mut projection, "taskRuntimeChanged", &sample);
         let read =
             |projection: &Projection| -> TaskDto { serde_json::from_str(&projection.task("b").unwrap()).unwrap() };
-        assert_eq!(read(&projection).downloaded_bytes, 7);
+        let measured = read(&projection);
+        assert_eq!((measured.downloaded_bytes, measured.uploaded_bytes), (7, 5));
         changed.status = TaskStatus::Paused;
         apply(&mut projection, "taskChanged", &changed);
         assert_eq!(read(&projection).downloaded_bytes, 0);
@@ -640,6 +680,30 @@ mod tests {
         assert_eq!(ids(projection.page(Filter::default(), None, None).unwrap()), ["e", "d"]);
         apply(&mut projection, "comesNextYear", &1);
         assert_eq!(projection.len(), 2);
+    }
+
+    #[test]
+    fn questions_are_kept_until_they_are_answered() {
+        let mut projection = projection();
+        let ask = |id: &str| {
+            serde_json::json!({"requestId": id, "taskId": "a", "kind": {"type": "bt", "files": [], "fileCount": 0},
+                "defaultChoice": {"kind": "bt"}, "deadlineUnixMs": 1})
+        };
+        apply(&mut projection, "selectionPending", &ask("a.1"));
+        apply(&mut projection, "selectionPending", &ask("a.2"));
+        apply(
+            &mut projection,
+            "selectionResolved",
+            &serde_json::json!({"requestId": "a.1"}),
+        );
+        let text = projection.snapshot(String::new(), "]}").into_text();
+        let read: DaemonSnapshot = serde_json::from_str(&text).unwrap();
+        let pending: Vec<_> = read
+            .pending_selections
+            .iter()
+            .map(|question| &*question.request_id)
+            .collect();
+        assert_eq!(pending, ["a.2"]);
     }
 
     #[test]

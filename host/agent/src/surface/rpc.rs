@@ -27,6 +27,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use crate::{
     access::{self, key::KeyDigest},
     gate::sender::Sender as Client,
+    link::questions::Subscription,
     projection::{
         hub::{Hub, Reader},
         tasks::{Listing, Projection, beginning_with},
@@ -83,6 +84,8 @@ struct Connection {
     key: Option<KeyDigest>,
     /// Authorized by the pass, which does not depend on the key.
     is_own: bool,
+    /// To questions of tasks.
+    subscription: Option<Subscription>,
 }
 
 async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
@@ -100,6 +103,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
         reader: None,
         calls: FuturesUnordered::new(),
         slow_calls: 0,
+        subscription: None,
     };
     // A set of futures yields to the runtime whenever it has polled as many as it has. With one call in flight that is
     // every time, and each yield wakes another thread. So the set has one more, which never ends.
@@ -213,6 +217,16 @@ impl Connection {
                 ErrorCode::Unsupported,
                 "only the service itself may call this",
             )),
+            Method::SelectionSubscribe => {
+                self.subscription
+                    .get_or_insert_with(|| self.app.subscribers.subscribe());
+                // Answered by the daemon, so that tasks of later calls ask.
+                return self.forward(id.clone(), method, request).await;
+            }
+            Method::SelectionUnsubscribe => {
+                self.subscription = None;
+                encode(&OkResult::OK)
+            }
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
                 let hub = self.known()?;

@@ -11,7 +11,7 @@ use crate::{
     access::key::SetupCode,
     capture::pending::Pending,
     gate::Gate,
-    link::daemon::Daemon,
+    link::{daemon::Daemon, questions::Subscribers},
     settings::{config::RestartRequest, switches::Listening},
     shutdown::Shutdown,
 };
@@ -24,6 +24,8 @@ pub(crate) struct App(Arc<State>);
 pub(crate) struct State {
     pub(crate) gate: Arc<Gate>,
     pub(crate) daemon: Daemon,
+    /// Of questions of tasks.
+    pub(crate) subscribers: Subscribers,
     pub(crate) pending: Arc<Pending>,
     pub(crate) budget: Budget,
     pub(crate) aria2: Arc<Dialect>,

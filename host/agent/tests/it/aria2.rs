@@ -548,7 +548,7 @@ async fn a_metalink_becomes_a_download_for_each_of_its_files() {
     let world = World::new().await;
     let sum = "ab".repeat(32);
     let document = format!(
-        "<metalink xmlns='urn:ietf:params:xml:ns:metalink'><file name='../x/one'><hash type='sha-256'>{sum}</hash>\
+        "<metalink xmlns='urn:ietf:params:xml:ns:metalink'><file name='x/one'><hash type='sha-256'>{sum}</hash>\
          <url>http://127.0.0.1:9/1</url><url>http://127.0.0.1:9/2</url></file><file name='two'>\
          <url>http://127.0.0.1:9/3</url></file></metalink>"
     );
@@ -576,8 +576,11 @@ async fn a_metalink_becomes_a_download_for_each_of_its_files() {
     ] {
         assert_eq!(world.aria2("aria2.addMetalink", json!([bad])).await.unwrap_err(), why);
     }
+    let climbing = BASE64.encode(document.replace("x/one", "../x/one").as_bytes());
+    let refused = world.aria2("aria2.addMetalink", json!([climbing])).await.unwrap_err();
+    assert!(refused.contains("\"../x/one\" leaves its directory"), "{refused}");
     let torrent = world.aria2("aria2.addTorrent", json!(["ZQ=="])).await.unwrap_err();
-    assert!(torrent.contains("not supported"));
+    assert!(torrent.contains("Bencode decoding failed"));
     world.end().await;
 }
 

@@ -26,4 +26,5 @@ mod scripted;
 mod setup;
 mod switches;
 mod takeover;
+mod torrents;
 mod world;

@@ -176,6 +176,7 @@ async fn a_service_offers_what_works_with_it() {
         "daemon.config",
         "daemon.rss",
         "daemon.webhooks",
+        "daemon.selections",
         "agent.gateway",
         "agent.externalCapture",
         "daemon.plugins",

@@ -152,6 +152,9 @@ impl World {
         let transport = transfer_http::HttpTransport::new(transfer_http::Config::default()).unwrap();
         let mut data = daemon::Config::new(self.root.path().join("data"), self.downloads());
         data.plugins = Some(Arc::new(Scripted));
+        let mut torrents = transfer_torrent::Config::new(self.root.path().join("data/torrents")).unwrap();
+        torrents.settings.addresses = vec![std::net::Ipv4Addr::LOCALHOST.into()];
+        data.torrents = Some(torrents);
         let daemon = Daemon::start(data, vec![Arc::new(transport)]).await.unwrap();
         self.near.set(Some(&daemon));
         self.daemon = Some(daemon);

@@ -140,6 +140,61 @@ fn each_change_gives_one_notice_in_order() {
 }
 
 #[test]
+fn a_torrent_is_complete_once_and_stops_when_it_is_not_seeded_any_more() {
+    let check = |states: &[(u64, u64)], expect: &[Kind]| {
+        let mut world = World::default();
+        for (status, seeding) in states {
+            world.put(&json!({"taskId": id(1), "status": status, "seedingStatus": seeding, "infoHash": "aa"}));
+        }
+        let kinds: Vec<Kind> = world.notices().into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, expect, "{states:?}");
+        world.board.counts()
+    };
+    let whole = [Kind::Start, Kind::BtComplete];
+    let ended = [Kind::Start, Kind::BtComplete, Kind::Complete];
+    assert_eq!(check(&[(1, 0), (3, 1), (3, 1)], &whole), [1, 0, 0, 0]);
+    // It waits for a slot of seeding, and then for its limits.
+    assert_eq!(check(&[(1, 0), (3, 8)], &whole), [0, 1, 0, 0]);
+    assert_eq!(check(&[(1, 0), (3, 1), (3, 2)], &ended), [0, 0, 1, 1]);
+    check(&[(1, 0), (3, 1), (3, 7)], &ended);
+    // It is not seeded at all.
+    check(&[(1, 0), (3, 6)], &ended);
+    // A user pauses the seeding, and resumes it.
+    let paused = [Kind::Start, Kind::BtComplete, Kind::Pause];
+    assert_eq!(check(&[(1, 0), (3, 1), (3, 4)], &paused), [0, 1, 0, 0]);
+    check(
+        &[(1, 0), (3, 1), (3, 4), (3, 1)],
+        &[&paused[..], &[Kind::Start]].concat(),
+    );
+    // More of its files are wanted: it downloads again.
+    check(
+        &[(1, 0), (3, 1), (1, 0), (3, 1)],
+        &[&whole[..], &[Kind::BtComplete]].concat(),
+    );
+}
+
+#[test]
+fn the_first_task_of_a_group_is_followed_by_the_others() {
+    let mut world = World::default();
+    let kin = |world: &World, number: u64| world.board.find(&format!("{number:08x}")).unwrap().kin;
+    let gid = |number: u64| Gid::of_task(&id(number)).unwrap();
+    world.put(&json!({"taskId": id(9), "status": 1}));
+    assert_eq!(kin(&world, 9), Kin::None);
+    // Its directory was listed.
+    world.put(&json!({"taskId": id(9), "status": 1, "groupId": "g"}));
+    assert_eq!(kin(&world, 9), Kin::None);
+    for number in [3, 5] {
+        world.put(&json!({"taskId": id(number), "status": 0, "groupId": "g"}));
+    }
+    assert_eq!(kin(&world, 9), Kin::First(vec![gid(3), gid(5)]));
+    assert_eq!(kin(&world, 5), Kin::Other(gid(9)));
+    world.delete(3);
+    assert_eq!(kin(&world, 9), Kin::First(vec![gid(5)]));
+    world.replace(&[json!({"taskId": id(5), "groupId": "g"})], false);
+    assert_eq!(kin(&world, 5), Kin::None);
+}
+
+#[test]
 fn what_is_removed_while_it_is_active_is_remembered_and_other_things_are_not() {
     let mut world = World::default();
     for (number, status) in [

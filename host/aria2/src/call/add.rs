@@ -1,6 +1,8 @@
 //! Methods that add downloads.
 
 use data_encoding::{BASE64, BASE64_NOPAD};
+use metainfo::{InvalidMagnet, Magnet};
+use metalink_reader::{Document, File, Preference, Unreadable};
 use protocol::{
     CreateTaskParams, CreateTaskRequest, CreatedTask, CreatedTasks, ErrorCode, MAX_REQUEST_BYTES, Method, Requester,
 };
@@ -16,7 +18,6 @@ use crate::{
         gid::Gid,
         params::Params,
     },
-    wire::metalink::{self, File, Preference},
 };
 
 /// Bytes of tasks created by one call to the daemon; stays below its frame limit.
@@ -34,7 +35,7 @@ struct Many<'a> {
 }
 
 /// The GID of a created task.
-fn gid(task_id: &str) -> Outcome {
+pub(super) fn gid(task_id: &str) -> Outcome {
     let gid = Gid::of_task(task_id).ok_or_else(|| Fault::new("A task was made whose id is no UUID."))?;
     json(&gid.to_string())
 }
@@ -55,8 +56,13 @@ impl Caller {
 
     fn request(&self, params: &Params) -> Result<(CreateTaskRequest, Options), Fault> {
         params.list(0)?;
-        let mut uris = params.texts(0)?.into_iter().map(str::to_owned);
+        let uris = params.texts(0)?;
         let options = Options::read(params.optional_map(1)?, OptionScope::WithDownload)?;
+        // As in aria2: links of torrents are downloads of their own, of which the first counts if there is nothing else.
+        let (magnets, others): (Vec<&str>, Vec<&str>) = uris.into_iter().partition(|uri| Magnet::is_magnet(uri));
+        let is_torrent = others.is_empty() && !magnets.is_empty();
+        let uris = if is_torrent { &magnets[..1] } else { &others[..] };
+        let mut uris = uris.iter().copied().map(str::to_owned);
         let mut request = CreateTaskRequest {
             url: uris.next().ok_or_else(|| Fault::new("URI is not provided."))?,
             mirrors: uris.collect(),
@@ -66,7 +72,12 @@ impl Caller {
             return Err(Fault::new("No URI to download."));
         }
         self.check_options(&options)?;
-        let options = options.over(&self.usual_options());
+        self.check_shared(&options)?;
+        let mut options = options.over(&self.usual_options());
+        if is_torrent {
+            options = option::of_torrent(&options);
+            request.url = admitted(&request.url, &options)?;
+        }
         option::apply(&options, &mut request, &self.usual_dir(&options)?)?;
         self.confine(&mut request);
         Ok((request, options))
@@ -80,7 +91,17 @@ impl Caller {
 
     pub(crate) async fn add_uri(&self, params: &Params) -> Outcome {
         let (request, options) = self.request(params)?;
-        let position = self.position(params)?;
+        let position = self.position(params, 2)?;
+        gid(&self.make_at(request, &options, position).await?)
+    }
+
+    /// Creates a task under the GID that the options choose, at this position.
+    pub(super) async fn make_at(
+        &self,
+        request: CreateTaskRequest,
+        options: &Options,
+        position: Option<usize>,
+    ) -> Result<String, Fault> {
         let chosen = options.get("gid").and_then(Gid::chosen);
         if let Some(gid) = chosen
             && self.board()?.find(&gid.to_string()).is_ok()
@@ -91,7 +112,7 @@ impl Caller {
         if let Some(position) = position {
             self.put_at(std::slice::from_ref(&task_id), position).await?;
         }
-        gid(&task_id)
+        Ok(task_id)
     }
 
     async fn make_one(&self, request: CreateTaskRequest, chosen: Option<Gid>) -> Result<String, Fault> {
@@ -139,8 +160,8 @@ impl Caller {
     }
 
     /// The requested position in the waiting list; ignored for a visitor, who must not reorder others' downloads.
-    fn position(&self, params: &Params) -> Result<Option<usize>, Fault> {
-        let position = params.position(2)?;
+    pub(super) fn position(&self, params: &Params, index: usize) -> Result<Option<usize>, Fault> {
+        let position = params.position(index)?;
         Ok(position.filter(|_| self.visitor.is_none()))
     }
 
@@ -171,12 +192,6 @@ impl Caller {
         outcomes
     }
 
-    pub(crate) fn add_torrent(params: &Params) -> Outcome {
-        params.text(0)?;
-        let _checked = Options::read(params.optional_map(2)?, OptionScope::WithDownload)?;
-        Err(Fault::new("Torrents are not supported by this build of Svc."))
-    }
-
     pub(crate) async fn add_metalink(&self, params: &Params) -> Outcome {
         let text = params.text(0)?.trim_end_matches('=');
         let document = BASE64_NOPAD
@@ -184,11 +199,17 @@ impl Caller {
             .or_else(|_| BASE64.decode(text.as_bytes()));
         let options = Options::read(params.optional_map(1)?, OptionScope::WithDownload)?;
         self.check_options(&options)?;
+        self.check_shared(&options)?;
         let options = options.over(&self.usual_options());
-        let position = self.position(params)?;
+        let position = self.position(params, 2)?;
         let document = document.map_err(|_| invalid_base64())?;
-        let document = String::from_utf8(document).map_err(|_| unreadable())?;
-        let files = metalink::read(&document, &preference(&options)).map_err(|_| unreadable())?;
+        let files = match Document::read(&document, &preference(&options)) {
+            Ok(document) => document.files,
+            // As in aria2, which finds no file in it.
+            Err(Unreadable::NotMetalink) => Vec::new(),
+            Err(Unreadable::NotXml | Unreadable::NotText) => return Err(unreadable()),
+            Err(refused) => return Err(Fault::new(refused.to_string())),
+        };
         let is_wanted = |file: &File| {
             let is = |name: &str, value: &Option<String>| {
                 options.get(name).is_none_or(|asked| value.as_deref() == Some(asked))
@@ -197,6 +218,8 @@ impl Caller {
                 && is("metalink-os", &file.os)
                 && is("metalink-version", &file.version)
         };
+        let is_selected = option::selected(&options)?;
+        let options = option::of_document(&options);
         let dir = self.save_dir()?;
         let mut requests = Vec::new();
         if files.len().saturating_mul(options.bytes()) > MAX_REPEATED_BYTES {
@@ -205,7 +228,6 @@ impl Caller {
                 "The options of all files of the document would have more than {most} MiB: give shorter ones."
             )));
         }
-        let is_selected = option::selected(&options)?;
         let numbered = files.into_iter().filter(is_wanted).zip(1..);
         for (file, _) in numbered.filter(|(_, index)| is_selected(*index)) {
             let mut request = request(file, &options, &dir)?;
@@ -243,6 +265,19 @@ fn not_unique(gid: Gid) -> Fault {
     Fault::new(format!("GID {gid} is not unique"))
 }
 
+/// A magnet link without the trackers that `bt-exclude-tracker` names.
+fn admitted(url: &str, options: &Options) -> Result<String, Fault> {
+    if !option::excludes_trackers(options) {
+        return Ok(url.to_owned());
+    }
+    let mut magnet: Magnet = url
+        .parse()
+        .map_err(|error: InvalidMagnet| Fault::new(error.to_string()))?;
+    let is_admitted = option::admitted(options);
+    magnet.trackers.retain(|tracker| is_admitted(tracker.expose()));
+    Ok(magnet.to_string())
+}
+
 fn unreadable() -> Fault {
     Fault::new("Could not parse Metalink XML document.")
 }
@@ -260,17 +295,22 @@ fn preference(options: &Options) -> Preference {
     }
 }
 
-/// The request for a file of a document: its name is relative to the directory, its checksum is the document's.
+/// The request for a file of a document: its name is relative to the directory, its hashes, its size and the most
+/// connections to a server are the document's.
 fn request(file: File, options: &Options, dir: &str) -> Result<CreateTaskRequest, Fault> {
-    let mut urls = file.urls.into_iter().take(MAX_URLS);
+    let mut urls = file.urls.iter().map(|url| url.expose().to_owned());
     let mut request = CreateTaskRequest {
         url: urls.next().unwrap_or_default(),
         mirrors: urls.collect(),
+        piece_hashes: file.pieces.map(|pieces| pieces.to_string()).unwrap_or_default(),
+        expected_size_bytes: file.size,
         ..CreateTaskRequest::default()
     };
-    option::apply(&options.of_file(&file.name, file.checksum), &mut request, dir)?;
+    let checksum = file.checksum.map(|checksum| checksum.to_string());
+    option::apply(&options.of_file(&file.path.to_string(), checksum), &mut request, dir)?;
+    request.max_connections = match (request.max_connections, file.max_connections) {
+        (Some(asked), Some(allowed)) => Some(asked.min(allowed)),
+        (asked, allowed) => asked.or(allowed),
+    };
     Ok(request)
 }
-
-/// Limit of URLs per task.
-const MAX_URLS: usize = 64;

@@ -1,13 +1,14 @@
 //! Methods that pause, resume, remove and move downloads.
 
-use protocol::{DeleteTaskParams, DeleteTasksParams, Method, ReorderParams, TaskIdParams, TaskStatus};
+use protocol::{DeleteTaskParams, DeleteTasksParams, Method, ReorderParams, TaskIdParams};
 use serde_json::Map;
 
 use super::outcome::{Outcome, json, ok};
 use crate::{
-    board::{Board, Download},
+    board::{Board, Download, State},
     caller::Caller,
     service::Task,
+    torrent::Parts,
     visitor::not_found,
     vocabulary::{fault::Fault, params::Params},
 };
@@ -34,13 +35,18 @@ impl Caller {
             task_id: download.task.id().to_owned(),
             delete_files: false,
         };
+        // Afterwards the service knows nothing of it.
+        let download = self.described(download, Some(Parts::ALL)).await?;
         self.order(Method::TaskDelete, &delete).await?;
+        if let Some(torrent) = download.torrent {
+            self.dialect.change_board(|board| board.remember(download.gid, torrent));
+        }
         json(&download.gid.to_string())
     }
 
     pub(super) async fn pause(&self, params: &Params) -> Outcome {
         let download = self.named(params.text(0)?)?;
-        if download.is_stopped() || download.task.status() == TaskStatus::Paused {
+        if download.is_stopped() || download.state() == State::Paused {
             return Err(Fault::new(format!("GID#{} cannot be paused now", download.gid)));
         }
         self.order(Method::TaskPause, &about(&download)).await?;
@@ -49,7 +55,7 @@ impl Caller {
 
     pub(super) async fn unpause(&self, params: &Params) -> Outcome {
         let download = self.named(params.text(0)?)?;
-        if download.is_removed || download.task.status() != TaskStatus::Paused {
+        if download.is_removed || download.state() != State::Paused {
             return Err(Fault::new(format!("GID#{} cannot be unpaused now", download.gid)));
         }
         self.order(Method::TaskResume, &about(&download)).await?;

@@ -16,25 +16,25 @@ use crate::{
 };
 
 impl Caller {
-    /// Executes a call. Reads are answered without boxing a future.
+    /// Executes a call.
     pub(super) async fn dispatch(&self, method: Method, params: &Params, tally: &Tally<'_>) -> Outcome {
         let command: BoxFuture<'_, Outcome> = match method {
-            Method::TellStatus => return self.tell_status(params),
+            Method::TellStatus => Box::pin(self.tell_status(params)),
             Method::TellActive | Method::TellWaiting | Method::TellStopped => {
                 let most = if tally.is_bounded() {
                     crate::dialect::MAX_TEXT_BYTES
                 } else {
                     usize::MAX
                 };
-                return match self.tell_list(method, params, most)? {
+                return match Box::pin(self.tell_list(method, params, most)).await? {
                     Answered::Text(list) => Ok(list),
                     Answered::List(_) | Answered::Written => Err(tally.too_long()),
                 };
             }
-            Method::GetUris => return self.get_uris(params),
-            Method::GetFiles => return self.get_files(params),
-            Method::GetServers => return self.get_servers(params),
-            Method::GetPeers => return self.get_peers(params),
+            Method::GetUris => Box::pin(self.get_uris(params)),
+            Method::GetFiles => Box::pin(self.get_files(params)),
+            Method::GetServers => Box::pin(self.get_servers(params)),
+            Method::GetPeers => Box::pin(self.get_peers(params)),
             Method::GetGlobalOption => return self.get_global_option(),
             Method::GetGlobalStat => return self.get_global_stat(),
             Method::GetVersion => {
@@ -45,7 +45,7 @@ impl Caller {
             Method::ListMethods => return json(&Method::NAMES),
             Method::ListNotifications => return json(&NOTIFICATIONS),
             Method::Multicall => return Err(Fault::new("Recursive system.multicall forbidden.")),
-            Method::AddTorrent => return Self::add_torrent(params),
+            Method::AddTorrent => Box::pin(self.add_torrent(params)),
             Method::AddUri => Box::pin(self.add_uri(params)),
             Method::AddMetalink => Box::pin(self.add_metalink(params)),
             Method::Remove | Method::ForceRemove => Box::pin(self.remove(params)),

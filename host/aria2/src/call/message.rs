@@ -157,8 +157,11 @@ impl Caller {
             Ok(Named { method, given }) => match Method::parse(&method) {
                 Some(method @ (Method::TellActive | Method::TellWaiting | Method::TellStopped)) => {
                     return match self.rights(given.token().as_deref())? {
-                        Rights::Full => self.tell_list(method, &given.read()?, most),
-                        Rights::Visitor(visitor) => self.for_visitor(visitor).tell_list(method, &given.read()?, most),
+                        Rights::Full => self.tell_list(method, &given.read()?, most).await,
+                        Rights::Visitor(visitor) => {
+                            let caller = self.for_visitor(visitor);
+                            caller.tell_list(method, &given.read()?, most).await
+                        }
                     };
                 }
                 Some(Method::Multicall) => {

@@ -1,7 +1,8 @@
 //! aria2's methods that read and change options: of one download, and the global ones.
 
 use protocol::{
-    ChangeTaskParams, ConfigPatch, ConfigSnapshot, CreateTaskRequest, ErrorCode, Method, SpeedLimitParams, TaskIdParams,
+    ChangeTaskParams, ConfigPatch, ConfigSnapshot, CreateTaskRequest, ErrorCode, Method, SeedLimitParams,
+    SpeedLimitParams, TaskDto, TaskIdParams, TaskStatus,
 };
 use serde_json::{Map, Value};
 
@@ -25,6 +26,33 @@ const MAX_TRIES: usize = 5;
 
 /// Limit of the defaults for new downloads, all together.
 const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
+
+/// A limit that is the one in the settings.
+const INHERITED: i64 = -2;
+
+/// Limits that a running task takes at once; what is none stays.
+#[derive(Debug, Default)]
+struct Limits {
+    upload_bytes: Option<u64>,
+    ratio_milli: Option<i64>,
+    time_secs: Option<i64>,
+    no_seed: Option<bool>,
+}
+
+/// The limits of a change, which then has them no more.
+fn take_limits(change: &mut Map<String, Value>) -> Option<Limits> {
+    let given = ["uploadLimitBytes", "seedRatioLimitMilli", "seedTimeLimitSecs", "noSeed"];
+    if !given.iter().any(|name| change.contains_key(*name)) {
+        return None;
+    }
+    let [upload, ratio, time, no_seed] = given.map(|name| change.remove(name));
+    Some(Limits {
+        upload_bytes: upload.and_then(|value| value.as_u64()),
+        ratio_milli: ratio.and_then(|value| value.as_i64()),
+        time_secs: time.and_then(|value| value.as_i64()),
+        no_seed: no_seed.and_then(|value| value.as_bool()),
+    })
+}
 
 impl Caller {
     async fn request_of(&self, download: &Download) -> Result<CreateTaskRequest, Fault> {
@@ -51,6 +79,7 @@ impl Caller {
         let gid = download.gid;
         let options = Options::read(Some(given?), OptionScope::ToDownload)?;
         self.check_options(&options)?;
+        self.check_shared(&options)?;
         if download.is_stopped() {
             return Err(Fault::new(format!("Cannot change option for GID#{gid}")));
         }
@@ -66,12 +95,66 @@ impl Caller {
             return Ok(ok());
         }
         if !options.is_empty() {
-            let now = self.request_of(&download).await?;
-            let mut change = option::change(&options, &now, &self.usual_dir(&options)?)?;
-            self.confine_change(&mut change);
-            self.change(&download, change).await?;
+            let options = if download.task.is_torrent() {
+                option::of_torrent(&options)
+            } else {
+                options
+            };
+            self.change_to(&download, &options).await?;
         }
         Ok(ok())
+    }
+
+    /// Changes what `options` say: limits and what is of torrents without a restart of the download, then the rest.
+    async fn change_to(&self, download: &Download, options: &Options) -> Result<(), Fault> {
+        let now = self.request_of(download).await?;
+        let mut change = option::change(options, &now, &self.usual_dir(options)?)?;
+        self.confine_change(&mut change);
+        if let Some(limits) = take_limits(&mut change) {
+            self.change_limits(download, limits, &mut change).await?;
+        }
+        if download.task.is_torrent() {
+            self.rename_torrent_files(download, options).await?;
+            if let Some(after) = change.remove("torrent") {
+                self.change_torrent(download, &now.torrent.unwrap_or_default(), after)
+                    .await?;
+            }
+        }
+        self.change(download, change).await
+    }
+
+    /// Changes limits of seeding and of uploads; the others stay.
+    async fn change_limits(
+        &self,
+        download: &Download,
+        limits: Limits,
+        change: &mut Map<String, Value>,
+    ) -> Result<(), Fault> {
+        let TaskIdParams { task_id } = about(download);
+        let task: TaskDto = self.command(Method::TaskGet, &about(download)).await?;
+        let request = self.request_of(download).await?;
+        let mut time_secs = match limits.time_secs {
+            Some(secs) => secs,
+            None => request.seed_time_limit_secs.unwrap_or(INHERITED),
+        };
+        if let Some(is_off) = limits.no_seed {
+            if is_off && task.status == TaskStatus::Completed {
+                // What is seeded already ends at the next look at the time.
+                time_secs = 1;
+            } else {
+                change.insert("noSeed".to_owned(), is_off.into());
+            }
+        }
+        let params = SeedLimitParams {
+            task_id,
+            ratio_limit_milli: limits.ratio_milli.unwrap_or(task.seed_ratio_limit_milli),
+            post_ratio_limit_milli: task.seed_post_ratio_limit_milli,
+            seed_time_limit_minutes: INHERITED,
+            seed_time_limit_secs: Some(time_secs),
+            inactive_time_limit_minutes: task.seed_inactive_time_limit_minutes,
+            upload_limit_bps: limits.upload_bytes.unwrap_or(request.upload_limit_bytes),
+        };
+        self.order(Method::TaskSetSeedLimits, &params).await
     }
 
     async fn change(&self, download: &Download, change: Map<String, Value>) -> Result<(), Fault> {
@@ -171,7 +254,7 @@ impl Caller {
         Ok(ok())
     }
 
-    async fn patch(&self, values: std::collections::BTreeMap<String, String>) -> Result<(), Fault> {
+    pub(crate) async fn patch(&self, values: std::collections::BTreeMap<String, String>) -> Result<(), Fault> {
         let mut tries = 0;
         loop {
             tries += 1;

@@ -1,4 +1,4 @@
-//! Methods that query downloads, answered from the board without a command to the service.
+//! Methods that query downloads, answered from the board without a command to the service, except for torrents.
 
 #![expect(
     clippy::redundant_closure_for_method_calls,
@@ -14,9 +14,10 @@ use super::outcome::{Answered, Outcome, json as outcome_json};
 use crate::{
     board::{Admits, Download},
     caller::Caller,
-    dialect::Question,
+    dialect::{Answers, Question},
     service::Task,
     status::{Keys, Status},
+    torrent::Parts,
     vocabulary::{fault::Fault, method::Method, params::Params},
     wire::pieces::grouped,
 };
@@ -82,75 +83,80 @@ impl Listing {
     }
 }
 
+/// What a method needs to know of a download, and of which ones it tells.
+struct Asked {
+    refusal: &'static str,
+    parts: Option<Parts>,
+    allows: fn(&Download) -> bool,
+}
+
 impl Caller {
     /// Writes something of one download. `allows` checks its state; otherwise the fault begins with `refusal`.
-    fn about(
+    async fn about(
         &self,
         params: &Params,
-        refusal: &str,
-        allows: impl FnOnce(&Download) -> bool,
+        Asked { refusal, parts, allows }: Asked,
         write: impl FnOnce(&Status<'_>, &mut Vec<u8>),
     ) -> Outcome {
         let download = self.named(params.text(0)?)?;
         if !allows(&download) {
             return Err(Fault::new(format!("{refusal} GID#{}", download.gid)));
         }
+        let download = self.described(download, parts).await?;
         let mut answer = Vec::with_capacity(1024);
         write(&Status::of(&download), &mut answer);
         Ok(answer.into())
     }
 
-    pub(super) fn tell_status(&self, params: &Params) -> Outcome {
+    pub(super) async fn tell_status(&self, params: &Params) -> Outcome {
         let keys = Keys::of(&params.optional_texts(1)?);
-        self.about(
-            params,
-            "No such download for",
-            |_| true,
-            |status, text| status.write(text, keys),
-        )
+        let asked = Asked {
+            refusal: "No such download for",
+            parts: keys.parts(),
+            allows: |_| true,
+        };
+        self.about(params, asked, |status, text| status.write(text, keys)).await
     }
 
-    pub(super) fn get_files(&self, params: &Params) -> Outcome {
-        let refusal = "No file data is available for";
-        self.about(params, refusal, |_| true, |status, text| status.write_files(text))
+    pub(super) async fn get_files(&self, params: &Params) -> Outcome {
+        let asked = Asked {
+            refusal: "No file data is available for",
+            parts: Some(Parts::FILES),
+            allows: |_| true,
+        };
+        self.about(params, asked, |status, text| status.write_files(text)).await
     }
 
-    pub(super) fn get_uris(&self, params: &Params) -> Outcome {
-        let refusal = "No URI data is available for";
-        self.about(
-            params,
-            refusal,
-            |download| !download.is_stopped(),
-            |status, text| status.write_uris(text),
-        )
+    pub(super) async fn get_uris(&self, params: &Params) -> Outcome {
+        let asked = Asked {
+            refusal: "No URI data is available for",
+            parts: Some(Parts::FILES),
+            allows: |download| !download.is_stopped(),
+        };
+        self.about(params, asked, |status, text| status.write_uris(text)).await
     }
 
-    pub(super) fn get_servers(&self, params: &Params) -> Outcome {
-        let refusal = "No active download for";
-        self.about(params, refusal, Download::is_active, |status, text| {
-            status.write_servers(text);
-        })
-    }
-
-    pub(super) fn get_peers(&self, params: &Params) -> Outcome {
-        self.about(
-            params,
-            "No peer data is available for",
-            |download| !download.is_stopped(),
-            |_, text| text.extend_from_slice(b"[]"),
-        )
+    pub(super) async fn get_servers(&self, params: &Params) -> Outcome {
+        let asked = Asked {
+            refusal: "No active download for",
+            parts: Some(Parts::FILES),
+            allows: Download::is_active,
+        };
+        self.about(params, asked, |status, text| status.write_servers(text))
+            .await
     }
 
     /// `tellActive`, `tellWaiting` or `tellStopped`. A list longer than `most` bytes is returned instead of serialized.
-    pub(super) fn tell_list(&self, method: Method, params: &Params, most: usize) -> Result<Answered<Listing>, Fault> {
+    pub(super) async fn tell_list(
+        &self,
+        method: Method,
+        params: &Params,
+        most: usize,
+    ) -> Result<Answered<Listing>, Fault> {
         if method == Method::TellActive {
             let keys = Keys::of(&params.optional_texts(0)?);
-            let active = self.board()?;
-            let downloads = active
-                .active()
-                .filter(|download| self.may_see(&*download.task))
-                .collect();
-            drop(active);
+            let mut downloads = self.active()?;
+            self.describe(&mut downloads, keys.parts()).await?;
             let list = Listing { downloads, keys };
             return Ok(match list.written(most) {
                 Some(text) => Answered::Text(text),
@@ -165,11 +171,45 @@ impl Caller {
         };
         // Callers without restrictions share cached answers.
         let answers = self.visitor.is_none().then_some(&self.dialect.answers);
+        let (revision, mut downloads) = match self.listed(question, answers, most)? {
+            Ok(answer) => return Ok(Answered::Text(answer)),
+            Err(listed) => listed,
+        };
+        self.describe(&mut downloads, question.keys.parts()).await?;
+        let has_torrents = downloads.iter().any(|download| download.torrent.is_some());
+        let list = Listing {
+            downloads,
+            keys: question.keys,
+        };
+        let Some(answer) = list.written(most) else {
+            return Ok(Answered::List(list));
+        };
+        // What is known of torrents may change without a change of the lists.
+        if let Some(answers) = answers.filter(|_| !has_torrents) {
+            answers.put(question, revision, &answer);
+        }
+        Ok(Answered::Text(answer))
+    }
+
+    fn active(&self) -> Result<Vec<Download>, Fault> {
+        let board = self.board()?;
+        let own = board.active().filter(|download| self.may_see(&*download.task));
+        Ok(own.collect())
+    }
+
+    /// The answer of the last time if nothing changed since, else the downloads that a question selects and the revision
+    /// that they are of.
+    fn listed(
+        &self,
+        question: Question,
+        answers: Option<&Answers>,
+        most: usize,
+    ) -> Result<Result<Bytes, (u64, Vec<Download>)>, Fault> {
         let board = self.board()?;
         let revision = board.revision();
         let kept = answers.and_then(|answers| answers.get(question, revision));
         if let Some(answer) = kept.filter(|answer| answer.len() <= most) {
-            return Ok(Answered::Text(answer));
+            return Ok(Ok(answer));
         }
         let mut is_reversed = false;
         let admits = |task: &dyn Task| self.may_see(task);
@@ -183,17 +223,7 @@ impl Caller {
         if is_reversed {
             downloads.reverse();
         }
-        let list = Listing {
-            downloads,
-            keys: question.keys,
-        };
-        let Some(answer) = list.written(most) else {
-            return Ok(Answered::List(list));
-        };
-        if let Some(answers) = answers {
-            answers.put(question, revision, &answer);
-        }
-        Ok(Answered::Text(answer))
+        Ok(Err((revision, downloads)))
     }
 
     pub(super) fn get_global_stat(&self) -> Outcome {

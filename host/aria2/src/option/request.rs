@@ -1,12 +1,15 @@
 //! Conversion between options and requests to the service.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use protocol::{CreateTaskParams, CreateTaskRequest};
 use serde_json::{Map, Value};
 use transfer::SafeUrl;
 
-use super::set::{MAX_SEGMENTS, Options};
+use super::{
+    set::{MAX_SEGMENTS, Options},
+    torrent,
+};
 use crate::vocabulary::{
     fault::{Fault, Refusal},
     gid::Gid,
@@ -17,12 +20,13 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
     let text = |name: &str| options.get(name);
     let number = |name: &str| options.get(name).and_then(|text| text.parse::<u64>().ok());
     place(options, request, usual_dir);
+    let (user, password) = login_options(&request.url);
     for (name, field) in [
         ("checksum", &mut request.checksum),
         ("referer", &mut request.referrer),
         ("user-agent", &mut request.user_agent),
-        ("http-user", &mut request.http_user),
-        ("http-passwd", &mut request.http_password),
+        (user, &mut request.http_user),
+        (password, &mut request.http_password),
     ] {
         if let Some(value) = text(name) {
             value.clone_into(field);
@@ -66,10 +70,11 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
         rule.clone_into(&mut request.file_exists_behavior);
     }
     request.start_paused |= options.is_on("pause");
-    let own = if request.url.starts_with("https:") {
-        "https-proxy"
-    } else {
-        "http-proxy"
+    torrent::apply(options, request)?;
+    let own = match scheme(&request.url) {
+        "https" => "https-proxy",
+        "ftp" | "ftpes" | "ftps" => "ftp-proxy",
+        _ => "http-proxy",
     };
     for name in [own, "all-proxy"] {
         if let Some(url) = proxy(options, name)? {
@@ -78,6 +83,18 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
         }
     }
     Ok(())
+}
+
+fn scheme(url: &str) -> &str {
+    url.split_once(':').map_or("", |(scheme, _)| scheme)
+}
+
+/// The options with user and password for downloads from `url`.
+fn login_options(url: &str) -> (&'static str, &'static str) {
+    match scheme(url) {
+        "ftp" | "ftpes" | "ftps" => ("ftp-user", "ftp-passwd"),
+        _ => ("http-user", "http-passwd"),
+    }
 }
 
 /// Applies `dir` and `out`. Directories in `out` are below `dir`, never above it.
@@ -134,7 +151,7 @@ fn headers(options: &Options, request: &mut CreateTaskRequest) {
 }
 
 /// The options of proxies that a download can use.
-const PROXIES: [&str; 3] = ["all-proxy", "http-proxy", "https-proxy"];
+const PROXIES: [&str; 4] = ["all-proxy", "ftp-proxy", "http-proxy", "https-proxy"];
 
 /// Fails if a download with these options would be refused for its proxy.
 pub(crate) fn check_proxies(options: &Options) -> Result<(), Refusal> {
@@ -178,26 +195,6 @@ pub fn proxy(options: &Options, name: &str) -> Result<Option<Option<SafeUrl>>, R
     Ok(Some(Some(url)))
 }
 
-/// Whether `select-file` names a file of a document, which are counted from 1. Without the option all are selected.
-pub(crate) fn selected(options: &Options) -> Result<impl Fn(u32) -> bool, Fault> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        (1 <= first && first <= last && last <= MAX_INDEX).then_some(first..=last)
-    };
-    let ranges = match options.get("select-file").filter(|text| !text.is_empty()) {
-        None => vec![1..=u32::MAX],
-        Some(text) => {
-            let ranges: Option<Vec<RangeInclusive<u32>>> = text.split(',').map(range).collect();
-            ranges.ok_or_else(|| Fault::bad_option("select-file"))?
-        }
-    };
-    Ok(move |index| ranges.iter().any(|range| range.contains(&index)))
-}
-
-/// aria2's limit of file numbers.
-const MAX_INDEX: u32 = 1024 * 1024;
-
 /// The request that creates a download of aria2's options under its GID. `usual_dir` is the directory without `dir`.
 pub fn created(uris: &[String], options: &Options, usual_dir: &str) -> Result<CreateTaskParams, Refusal> {
     let mut uris = uris.iter().cloned();
@@ -234,7 +231,7 @@ pub(crate) fn change(
     // What is secret is not told, so that a value that looks the same may differ.
     let is_given = |name: &str| match name {
         "cookies" => options.get("header").is_some(),
-        "httpPassword" => options.get("http-passwd").is_some(),
+        "httpPassword" => options.get(login_options(&request.url).1).is_some(),
         _ => false,
     };
     Ok(after
@@ -251,7 +248,7 @@ pub fn saved(request: &CreateTaskRequest, task_id: &str) -> Options {
         put("gid", gid.to_string());
     }
     if !request.http_password.is_empty() {
-        put("http-passwd", request.http_password.clone());
+        put(login_options(&request.url).1, request.http_password.clone());
     }
     if !request.cookies.is_empty() {
         let headers = options.0.entry("header").or_default();
@@ -275,7 +272,7 @@ pub(crate) fn shown(request: &CreateTaskRequest) -> Options {
     put("checksum", request.checksum.clone());
     put("referer", request.referrer.clone());
     put("user-agent", request.user_agent.clone());
-    put("http-user", request.http_user.clone());
+    put(login_options(&request.url).0, request.http_user.clone());
     put("split", positive(request.segments.try_into().unwrap_or(0)));
     put(
         "max-connection-per-server",
@@ -305,6 +302,7 @@ pub(crate) fn shown(request: &CreateTaskRequest) -> Options {
     if request.proxy_url != "direct" {
         put("all-proxy", request.proxy_url.clone());
     }
+    torrent::shown(request, &mut put);
     let lines = request
         .headers
         .iter()

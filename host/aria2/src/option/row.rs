@@ -1,5 +1,7 @@
 //! An option: its values, where it can be set, and its effect here.
 
+use std::ops::RangeInclusive;
+
 use crate::vocabulary::{fault::Fault, gid::Gid};
 
 /// The type of an option's value.
@@ -19,6 +21,10 @@ pub(super) enum Kind {
     /// `algorithm=hex`.
     Checksum,
     Gid,
+    /// `head` and `tail`, each with an optional size.
+    Edges,
+    /// A port, or a range of ports.
+    Ports,
 }
 
 /// Where an option can be set.
@@ -150,6 +156,9 @@ impl Row {
             Kind::Text | Kind::Lines => text.to_owned(),
             Kind::Checksum => checksum(text).ok_or_else(bad)?,
             Kind::Gid => Gid::chosen(text).ok_or_else(bad)?.to_string(),
+            Kind::Edges if text.is_empty() || text.split(',').all(is_edge) => text.to_owned(),
+            Kind::Edges => return Err(bad()),
+            Kind::Ports => ports(text).map(|_| text.to_owned()).ok_or_else(bad)?,
         };
         if let Effect::Refused(reason) = effect
             && value != self.default.unwrap_or("")
@@ -170,6 +179,19 @@ fn size(text: &str) -> Option<u64> {
         _ => (text, 1),
     };
     digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// `head`, `head=SIZE`, `tail` or `tail=SIZE`.
+fn is_edge(text: &str) -> bool {
+    let (edge, length) = text.split_once('=').unwrap_or((text, "1M"));
+    matches!(edge, "head" | "tail") && size(length).is_some()
+}
+
+/// Reads a port, or a range of ports.
+pub fn ports(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (1 <= first && first <= last).then_some(first..=last)
 }
 
 fn checksum(text: &str) -> Option<String> {

@@ -120,7 +120,12 @@ impl Options {
             .filter(|segments| *segments != "0")
             .unwrap_or(ceiling);
         let mut options = Self::default();
-        let mut put = |name: &'static str, value: &str| drop(options.0.insert(name, value.to_owned()));
+        let mut put = |name: &'static str, value: &str| {
+            // A service without torrents has no such setting.
+            if !value.is_empty() || matches!(name, "dir" | "user-agent" | "remote-time") {
+                options.0.insert(name, value.to_owned());
+            }
+        };
         put("dir", dir);
         put("split", split);
         put("max-connection-per-server", ceiling);
@@ -129,7 +134,19 @@ impl Options {
         let rule = value("file_exists_behavior");
         put("allow-overwrite", if rule == "overwrite" { "true" } else { "false" });
         put("auto-file-renaming", if rule == "skip" { "false" } else { "true" });
+        put("bt-enable-lpd", value("bt_enable_lsd"));
+        put("bt-max-peers", value("bt_max_connections_per_torrent"));
+        put("enable-peer-exchange", value("bt_enable_pex"));
+        put("follow-torrent", value("bt_follow_torrent_links"));
+        put("seed-ratio", value("bt_seed_ratio_limit"));
+        let minutes = value("bt_seed_time_limit_minutes");
+        if value("bt_seed_enabled") == "false" {
+            put("seed-time", "0");
+        } else if minutes != "0" {
+            put("seed-time", minutes);
+        }
         if is_global {
+            put("max-overall-upload-limit", value("upload_limit_bytes"));
             put("max-concurrent-downloads", value("max_concurrent_tasks"));
             put("max-overall-download-limit", value("speed_limit_bytes"));
         }
@@ -148,6 +165,9 @@ impl Options {
             ("remote-time", "use_server_time", None),
             ("max-concurrent-downloads", "max_concurrent_tasks", Some(MAX_CONCURRENT)),
             ("max-overall-download-limit", "speed_limit_bytes", None),
+            ("max-overall-upload-limit", "upload_limit_bytes", None),
+            ("bt-enable-lpd", "bt_enable_lsd", None),
+            ("enable-peer-exchange", "bt_enable_pex", None),
         ] {
             if let Some(value) = self.0.remove(name) {
                 let value = limit.map_or_else(|| value.clone(), |limit| most(value.clone(), limit));

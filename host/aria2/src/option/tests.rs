@@ -81,6 +81,116 @@ fn files_of_a_document_are_selected_by_number_and_range() {
 }
 
 #[test]
+fn options_of_torrents_are_what_the_service_takes() {
+    let asked = request;
+    let given = json!({"select-file": "5,1-2,2", "seed-ratio": "1.5", "seed-time": "0.26", "max-upload-limit": "1K",
+        "bt-tracker": "wss://t.test/a, http://t.test/a ,", "bt-prioritize-piece": "head=1K,tail", "bt-stop-timeout": "0",
+        "bt-max-peers": "7", "bt-metadata-only": "true"});
+    let request = asked(&given);
+    let limits = (
+        request.seed_ratio_limit_milli,
+        request.seed_time_limit_secs,
+        request.no_seed,
+    );
+    assert_eq!(limits, (Some(1500), Some(16), false));
+    assert_eq!(request.upload_limit_bytes, 1024);
+    let expect = protocol::TorrentRequest {
+        files: vec![0, 1, 4],
+        trackers: vec!["http://t.test/a".into()],
+        first_last_piece_first: true,
+        stop_after_metadata: true,
+        max_peers: Some(7),
+        ..protocol::TorrentRequest::default()
+    };
+    assert_eq!(request.torrent, Some(expect));
+    assert!(!request.check_integrity && asked(&json!({"bt-seed-unverified": "true"})).check_integrity);
+    // Without options nothing is asked for: the settings of the service hold.
+    let usual = asked(&json!({}));
+    assert_eq!(
+        (usual.torrent, usual.seed_ratio_limit_milli, usual.follow_torrent),
+        (None, None, None)
+    );
+    let check = |given: Value, expect: (Option<i64>, Option<i64>, bool)| {
+        let request = asked(&given);
+        let found = (
+            request.seed_ratio_limit_milli,
+            request.seed_time_limit_secs,
+            request.no_seed,
+        );
+        assert_eq!(found, expect, "{given}");
+    };
+    check(json!({"seed-ratio": "0.0"}), (Some(-1), None, false));
+    check(json!({"seed-time": "0"}), (None, Some(-1), true));
+    check(json!({"seed-time": "0.01"}), (None, Some(1), false));
+    check(json!({"seed-ratio": "1e300"}), (Some(1_000_000_000_000), None, false));
+    for (name, value) in [
+        ("bt-prioritize-piece", "middle"),
+        ("bt-prioritize-piece", "head=x"),
+        ("seed-time", "x"),
+        ("select-file", "0"),
+    ] {
+        let text = format!("We encountered a problem while processing the option '--{name}'.");
+        let mut request = CreateTaskRequest::default();
+        let refused = read(&json!({name: value})).and_then(|options| apply(&options, &mut request, "/usual"));
+        assert_eq!(refused.unwrap_err(), Fault::new(text), "{value}");
+    }
+}
+
+#[test]
+fn fractions_of_minutes_are_read_as_they_are_shown() {
+    for seconds in (1..200).chain([3599, 86_401, 1_000_000_007]) {
+        let first = CreateTaskRequest {
+            seed_time_limit_secs: Some(seconds),
+            ..CreateTaskRequest::default()
+        };
+        let options = shown(&first);
+        let mut again = CreateTaskRequest::default();
+        apply(&options, &mut again, "/usual").unwrap();
+        assert_eq!(
+            again.seed_time_limit_secs,
+            Some(seconds),
+            "{:?}",
+            options.get("seed-time")
+        );
+    }
+}
+
+#[test]
+fn what_a_torrent_cannot_have_is_left_out_and_what_is_excluded_is_not_asked() {
+    let options = read(
+        &json!({"out": "o", "checksum": format!("md5={}", "a".repeat(32)), "header": "A: b", "dir": "/d",
+        "bt-exclude-tracker": "http://a.test/x, udp://b.test:1"}),
+    )
+    .unwrap();
+    let left: Vec<_> = of_torrent(&options).iter().map(|(name, _)| name).collect();
+    assert_eq!(left, ["bt-exclude-tracker", "dir"]);
+    let is_admitted = admitted(&options);
+    assert!(!is_admitted("http://a.test/x") && !is_admitted("udp://b.test:1") && is_admitted("http://a.test/y"));
+    let all = read(&json!({"bt-exclude-tracker": "*"})).unwrap();
+    assert!(!admitted(&all)("http://a.test/y") && excludes_trackers(&all));
+    assert!(!excludes_trackers(&Options::default()));
+    let named = read(&json!({"index-out": ["1=a=b", "3= c/d "]})).unwrap();
+    assert_eq!(index_out(&named).unwrap(), [(1, "a=b"), (3, "c/d")]);
+    for bad in ["x", "0=a", "1=", "a=b"] {
+        let options = read(&json!({"index-out": bad})).unwrap();
+        assert_eq!(
+            index_out(&options).unwrap_err(),
+            Fault::bad_option("index-out"),
+            "{bad}"
+        );
+    }
+    for (text, expect) in [
+        ("6881-6999", Some(6881..=6999)),
+        ("7000", Some(7000..=7000)),
+        ("0", None),
+        ("2-1", None),
+        ("1,2", None),
+    ] {
+        assert_eq!(ports(text), expect, "{text}");
+    }
+}
+
+#[test]
 fn every_default_is_a_value_of_its_option_and_no_option_is_there_twice() {
     let mut names = std::collections::BTreeSet::new();
     for row in ROWS {
@@ -228,10 +338,35 @@ fn the_proxy_of_the_scheme_goes_before_the_one_for_all() {
 }
 
 #[test]
+fn ftp_has_its_own_login_and_proxy() {
+    let given = json!({"ftp-user": "u", "ftp-passwd": "w", "http-user": "other", "all-proxy": "p:1",
+        "ftp-proxy": "http://q:2", "ftp-proxy-user": "v", "ftp-proxy-passwd": "x"});
+    let request = |url: &str| {
+        let mut request = CreateTaskRequest {
+            url: url.into(),
+            ..CreateTaskRequest::default()
+        };
+        apply(&read(&given).unwrap(), &mut request, "/usual").unwrap();
+        (request.http_user, request.http_password, request.proxy_url)
+    };
+    for scheme in ["ftp", "ftpes", "ftps"] {
+        let expected = ("u".into(), "w".into(), "http://v:x@q:2/".into());
+        assert_eq!(request(&format!("{scheme}://a.test/f")), expected);
+    }
+    assert_eq!(
+        request("http://a.test/f"),
+        ("other".into(), String::new(), "http://p:1/".into())
+    );
+}
+
+#[test]
 fn what_is_shown_of_a_request_asks_for_it_again() {
     let given = json!({"dir": "/d", "out": "o", "split": "3", "max-connection-per-server": "4", "min-split-size": "2M",
         "max-download-limit": "1K", "max-tries": "2", "retry-wait": "3", "remote-time": "true", "allow-overwrite": "true",
-        "referer": "r", "user-agent": "u", "header": "A: b", "check-certificate": "false", "all-proxy": "http://p:1/"});
+        "referer": "r", "user-agent": "u", "header": "A: b", "check-certificate": "false", "all-proxy": "http://p:1/",
+        "select-file": "1,3-5", "seed-ratio": "1.5", "seed-time": "0.5", "max-upload-limit": "1K", "follow-torrent": "false",
+        "bt-tracker": "http://t.test/a,udp://t.test:1", "bt-prioritize-piece": "head", "bt-stop-timeout": "9", "bt-max-peers": "0",
+        "pause-metadata": "true"});
     let first = request(&given);
     let mut again = CreateTaskRequest {
         url: first.url.clone(),
@@ -262,12 +397,18 @@ fn a_secret_that_is_not_told_can_be_removed() {
 
 #[test]
 fn settings_of_the_service_are_taken_out() {
-    let given = json!({"dir": "/d", "split": "1000", "max-concurrent-downloads": "5000", "referer": "r", "out": "o"});
+    let given = json!({"dir": "/d", "split": "1000", "max-concurrent-downloads": "5000", "referer": "r", "out": "o",
+        "max-overall-upload-limit": "1K", "bt-enable-lpd": "true", "enable-peer-exchange": "false"});
     let mut options = Options::read(given.as_object(), OptionScope::ToAll).unwrap();
     let settings = options.take_settings();
     assert_eq!(settings["default_segments"], "64");
     assert_eq!(settings["max_concurrent_tasks"], "1024");
     assert_eq!(settings["default_save_dir"], "/d");
+    assert_eq!(settings["upload_limit_bytes"], "1024");
+    assert_eq!(
+        (&*settings["bt_enable_lsd"], &*settings["bt_enable_pex"]),
+        ("true", "false")
+    );
     assert!(options.is_only("referer"));
 }
 

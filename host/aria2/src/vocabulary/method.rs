@@ -4,9 +4,16 @@
 pub const VERSION: &str = "1.37.0";
 
 /// aria2's names of the supported features.
-pub const FEATURES: [&str; 5] = ["Async DNS", "HTTPS", "Message Digest", "Metalink", "XML-RPC"];
+pub const FEATURES: [&str; 6] = [
+    "Async DNS",
+    "BitTorrent",
+    "HTTPS",
+    "Message Digest",
+    "Metalink",
+    "XML-RPC",
+];
 
-/// Those of torrents are listed, but never sent.
+/// aria2's names of the notifications.
 pub(crate) const NOTIFICATIONS: [&str; 6] = [
     "aria2.onDownloadStart",
     "aria2.onDownloadPause",

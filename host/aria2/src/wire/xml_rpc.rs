@@ -3,16 +3,14 @@
 use std::{borrow::Cow, fmt, iter::once};
 
 use bytes::Bytes;
+use metalink_reader::xml::{Element, NotXml};
 use serde::{
     Deserializer,
     de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Value};
 
-use super::{
-    pieces::grouped,
-    xml::{Element, NotXml},
-};
+use super::pieces::grouped;
 use crate::vocabulary::{fault::Fault, params::Params};
 
 const HEAD: &str = "<?xml version=\"1.0\"?><methodResponse>";

@@ -4,7 +4,7 @@ mod pick;
 mod progress;
 mod request;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use command::{
     Exit, UsageError,
@@ -14,22 +14,25 @@ use command::{
 };
 use engine::{ProxyChoice, TaskSpec};
 use get::{
-    args::{self, Conflict, OutputArgs, RequestArgs, Retries, SourceArgs},
+    args::{self, Conflict, OutputArgs, RequestArgs, Retries, SourceArgs, TorrentArgs},
     render, request as parts,
     wanted::{Schemes, Wanted},
 };
 use protocol::{CreateGroupResponse, CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
 use serde_json::json;
-use transfer::{ByteCount, OnConflict, RetryPolicy};
+use transfer::{ByteCount, OnConflict, RetryPolicy, TorrentOptions};
 
 use self::{pick::PickArgs, progress::ProgressObserver};
-use super::find;
+use super::{find, torrent_file};
 use crate::service::{Client, ServiceArgs, attend::attend};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   svc add https://host/disk.iso                    into the service's download directory
   svc add -d /srv/films --queue night https://host/a.mkv https://host/b.mkv
   svc add -i list.txt --paused
+  svc add -d /srv/isos disk.meta4                  the files of a Metalink document
+  svc add 'magnet:?xt=urn:btih:...'                a torrent; see svc torrent for what it does
+  svc add film.torrent --select-file 1,4-7 --seed-ratio 1
   svc add https://host/pub/ --pick '*.iso'         some files of a folder; see svc plugin preview
   svc add --wait https://host/disk.iso             and wait until it is complete";
 
@@ -48,7 +51,8 @@ const MAX_CHUNK: usize = 20_000;
 
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// What to download; each URL is a task of its own
+    /// What to download; each URL is a task of its own, FILE.torrent a torrent, and FILE.meta4 or FILE.metalink the
+    /// files that it describes
     #[arg(value_name = "URL", required_unless_present = "input_file", value_hint = clap::ValueHint::Url)]
     urls: Vec<String>,
     #[command(flatten)]
@@ -57,6 +61,8 @@ pub struct AddArgs {
     pick: PickArgs,
     #[command(flatten)]
     task: TaskArgs,
+    #[command(flatten)]
+    torrent: TorrentTaskArgs,
     #[command(flatten)]
     request: RequestArgs,
     /// Do not start; "svc resume" or its queue does
@@ -131,6 +137,43 @@ struct TaskArgs {
     save_login: bool,
 }
 
+/// How the service downloads and seeds a torrent.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Torrents")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+struct TorrentTaskArgs {
+    #[command(flatten)]
+    own: TorrentArgs,
+    /// Do not upload to others once it is complete
+    #[arg(long)]
+    no_seed: bool,
+    /// Bytes per second that it uploads at most, such as 500K; 0 for no limit
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = amount::parse_rate)]
+    upload_limit: u64,
+    /// Download from the beginning to the end, instead of the rarest pieces first
+    #[arg(long)]
+    sequential: bool,
+    /// Download the beginning and the end of each file first, which players need
+    #[arg(long)]
+    first_last_first: bool,
+    /// Save a .torrent file that a URL leads to, instead of downloading the torrent
+    #[arg(long)]
+    no_follow_torrent: bool,
+}
+
+impl TorrentTaskArgs {
+    /// The options, if there are any besides the usual ones.
+    fn options(&self) -> Option<Arc<TorrentOptions>> {
+        let selected = self.own.options().map(Arc::unwrap_or_clone);
+        let options = TorrentOptions {
+            is_sequential: self.sequential,
+            edges_first: self.first_last_first,
+            ..selected.unwrap_or_default()
+        };
+        (options != TorrentOptions::default()).then(|| Arc::new(options))
+    }
+}
+
 impl TaskArgs {
     /// The first attempt is not a retry, but a try.
     fn max_tries(&self) -> Option<u32> {
@@ -153,18 +196,22 @@ pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Re
         Some(name) => find::queue(&mut client, name).await?.queue_id,
         None => String::new(),
     };
-    let requests = wanted.tasks().map(|task| {
-        let save_site_auth = args.task.save_login;
+    let mut requests = Vec::new();
+    for task in wanted.tasks() {
+        let torrent = wanted.torrent_file(&task.urls[0]);
         let request = request::from_spec(task)?;
-        Ok(CreateTaskRequest {
+        let mut request = CreateTaskRequest {
             queue_id: queue.clone(),
-            save_site_auth,
+            save_site_auth: args.task.save_login,
             max_tries: request.max_tries.or(args.task.max_tries()),
             retry_wait_secs: request.retry_wait_secs.or(args.task.retry_wait),
             ..request
-        })
-    });
-    let requests: Vec<_> = requests.collect::<Result<_, UsageError>>()?;
+        };
+        if let Some(file) = torrent {
+            torrent_file::attach(&client, &mut request, &file.name, file.bytes.clone()).await?;
+        }
+        requests.push(request);
+    }
     if !args.pick.pick.is_empty() {
         return add_picked(args, &mut client, requests).await;
     }
@@ -244,6 +291,11 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
         max_not_found: task.max_file_not_found,
         check_integrity: task.check_integrity,
         no_netrc: task.no_netrc,
+        is_not_seeded: args.torrent.no_seed,
+        seed_limits: args.torrent.own.seed_limits(),
+        upload_limit_bytes: args.torrent.upload_limit,
+        torrent: args.torrent.options(),
+        follow_torrent: args.torrent.no_follow_torrent.then_some(false),
         ..TaskSpec::default()
     })
 }
@@ -316,8 +368,13 @@ mod tests {
             url: Ok("urls"), mirrors: Ok("mirror"), file_name: Ok("out"), save_dir: Ok("dir"),
             segments: Ok("segments"), cookies: Ok("cookie"), referrer: Ok("referer"), user_agent: Ok("user_agent"),
             proxy_url: Ok("proxy"), queue_id: Ok("queue"), checksum: Ok("checksum"),
+            piece_hashes: Err("what a Metalink document says, which URL takes"),
+            expected_size_bytes: Err("what a Metalink document says, which URL takes"),
             mime_type: Err("what a page says of its link"),
-            ignore_tls_errors: Ok("insecure"), headers: Ok("header"), torrent_b64: Err(CANNOT),
+            ignore_tls_errors: Ok("insecure"), headers: Ok("header"), torrent_b64: Err("URL takes the name of a file"),
+            torrent_blob_id: Err("URL takes the name of a file"), follow_torrent: Ok("no_follow_torrent"),
+            torrent: Ok("select_file"),
+            metalink_b64: Err("URL takes the name of a document"),
             method: Ok("method"), body: Ok("data"), audio_url: Err(CANNOT), start_paused: Ok("paused"),
             http_user: Ok("http_user"), http_password: Ok("http_password"), save_site_auth: Ok("save_login"),
             speed_limit_bytes: Ok("limit"), file_exists_behavior: Ok("conflict"),
@@ -325,6 +382,8 @@ mod tests {
             retry_wait_secs: Ok("retry_wait"), use_server_time: Ok("server_time"),
             lowest_speed_bytes: Ok("lowest_speed_limit"), max_not_found: Ok("max_file_not_found"),
             check_integrity: Ok("check_integrity"), no_netrc: Ok("no_netrc"),
+            upload_limit_bytes: Ok("upload_limit"), no_seed: Ok("no_seed"),
+            seed_ratio_limit_milli: Ok("seed_ratio"), seed_time_limit_secs: Ok("seed_time"),
         };
         let command = AddArgs::augment_args(clap::Command::new("add"));
         let known: HashSet<_> = command

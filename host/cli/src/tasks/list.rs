@@ -218,6 +218,7 @@ fn facts(task: &TaskDto, run: Option<&TaskRuntimeDto>, queue: &str) -> Vec<Strin
         ("File", format!("{}{missing}", task.file_name)),
         ("Directory", task.save_dir.clone()),
         ("Source", safe_url(&task.url)),
+        ("Torrent", torrent(task, run)),
         ("Queue", queue.to_owned()),
         ("Checksum", task.checksum.clone()),
         ("Proxy", task.proxy_url.clone()),
@@ -228,6 +229,21 @@ fn facts(task: &TaskDto, run: Option<&TaskRuntimeDto>, queue: &str) -> Vec<Strin
     .filter(|(_, value)| !value.is_empty())
     .map(|(name, value)| format!("{name:<10} {value}"))
     .collect()
+}
+
+/// What a torrent gave back; empty for other tasks.
+fn torrent(task: &TaskDto, run: Option<&TaskRuntimeDto>) -> String {
+    if task.info_hash.is_empty() {
+        return String::new();
+    }
+    let seeding = match task.seeding_status {
+        1 => ", seeds",
+        8 => ", waits to seed",
+        _ => "",
+    };
+    let measured = run.map_or(0, |run| run.uploaded_bytes);
+    let uploaded = amount::bytes(measured.max(task.uploaded_bytes));
+    format!("uploaded {uploaded}{seeding}; see svc torrent status")
 }
 
 /// Formats Unix seconds; empty stays empty.

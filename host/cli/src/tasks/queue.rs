@@ -130,6 +130,9 @@ struct FieldArgs {
     /// Bytes per second for its tasks together, such as 2.5M; 0 for no limit
     #[arg(long, value_name = "RATE", value_parser = amount::parse_rate)]
     limit: Option<u64>,
+    /// Bytes per second that its torrents together upload, such as 500K; 0 for no limit
+    #[arg(long, value_name = "RATE", value_parser = amount::parse_rate)]
+    upload_limit: Option<u64>,
     /// Tasks at a time; 0 for the service's own limit only
     #[arg(long, value_name = "N")]
     max_tasks: Option<u32>,
@@ -153,6 +156,7 @@ impl FieldArgs {
         // Rounded up, so that a small limit does not become 0, which means unlimited.
         let kib = |bytes: u64| bytes.div_ceil(KIB);
         fields.speed_limit_kbps = self.limit.map_or(fields.speed_limit_kbps, kib);
+        fields.upload_limit_kbps = self.upload_limit.map_or(fields.upload_limit_kbps, kib);
         fields.max_concurrent = self.max_tasks.unwrap_or(fields.max_concurrent);
         fields.default_save_dir = self.dir.clone().unwrap_or(fields.default_save_dir);
         fields.default_segments = self.segments.unwrap_or(fields.default_segments);
@@ -326,6 +330,7 @@ mod tests {
     fn an_update_keeps_what_was_not_named() {
         let fields = FieldArgs {
             limit: None,
+            upload_limit: None,
             max_tasks: Some(3),
             dir: None,
             segments: None,

@@ -7,7 +7,7 @@ use protocol::{Id, OkResult, RpcError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{hub::ring::Streamed, refusal::Refuse as _};
+use crate::{hub::ring::Streamed, refusal::Refuse as _, selection::Listener};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Peer {
@@ -15,6 +15,8 @@ pub(crate) struct Peer {
     pub(crate) is_local_agent: bool,
     /// Asked in hello for the event sequence in the reply to a write.
     pub(crate) wants_sequences: bool,
+    /// Its subscription to questions of tasks; `None` before hello.
+    pub(crate) listener: Option<Arc<Listener>>,
 }
 
 #[derive(Debug)]

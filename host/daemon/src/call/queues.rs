@@ -13,7 +13,7 @@ use crate::{
         answer::{Answer, finish, read, wrote},
         params::{fate, group_id, task_id},
         preview,
-        tasks::specs,
+        tasks::{keep_all, specs},
     },
     options::optional,
     refusal::{Refuse as _, invalid},
@@ -97,12 +97,9 @@ fn spec(fields: QueueFields) -> Result<QueueSpec, RpcError> {
         kib.checked_mul(view::KIB)
             .ok_or_else(|| invalid(field, format!("{field} is {kib}, which is too large")))
     };
-    if fields.upload_limit_kbps > 0 {
-        let message = "uploadLimitKbps must be 0, because this version uploads nothing";
-        return Err(RpcError::application(ErrorCode::Unsupported, message).with_field("uploadLimitKbps"));
-    }
     Ok(QueueSpec {
         speed_limit_bytes: bytes("speedLimitKbps", fields.speed_limit_kbps)?,
+        upload_limit_bytes: bytes("uploadLimitKbps", fields.upload_limit_kbps)?,
         max_concurrent: fields.max_concurrent,
         default_save_dir: optional(&fields.default_save_dir).map(PathBuf::from),
         default_segments: fields.default_segments,
@@ -133,7 +130,8 @@ fn schedule(params: &ScheduleParams) -> Result<Schedule, RpcError> {
     })
 }
 
-async fn create_group(service: &Service, params: CreateGroupTasksParams) -> Result<Answer, RpcError> {
+async fn create_group(service: &Service, mut params: CreateGroupTasksParams) -> Result<Answer, RpcError> {
+    keep_all(service, &mut params.requests).await?;
     let group = GroupSpec {
         name: params.group_name,
         source_url: view::shown_text(params.source_url),

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use engine::{TaskId, TaskSpec, UrlChanged};
+use engine::{Engine, QueueId, SeedLimits, TaskId, TaskSpec, UrlChanged};
 use protocol::{
     ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest,
     CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method,
-    RenameTaskParams, Request, RpcError, SpeedLimitParams, TaskIdParams, TaskIdsParams,
+    RenameTaskParams, Request, RpcError, SeedLimitParams, SpeedLimitParams, TaskIdParams, TaskIdsParams,
 };
 use transfer::SafeUrl;
 
 use crate::{
     call::{
         answer::{Answer, StreamedResult, done, finish, read, wrote},
+        document,
         params::{fate, task_id},
         preview::waiting,
+        torrents,
     },
     options,
     refusal::{Refuse as _, invalid, renaming},
@@ -54,11 +56,7 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             let task = task_id(&params.task_id)?;
             finish(engine.set_speed_limit(task, params.speed_limit_bytes).await)
         }
-        Method::TaskSetSeedLimits => {
-            let task = engine.task(one(request)?).await.refused()?;
-            let message = format!("\"{}\" tasks are not seeded", task.url().scheme());
-            Err(RpcError::application(ErrorCode::Unsupported, message))
-        }
+        Method::TaskSetSeedLimits => set_seed_limits(engine, request.params()?).await,
         Method::TaskDelete => {
             let params: DeleteTaskParams = request.params()?;
             let task = task_id(&params.task_id)?;
@@ -109,26 +107,21 @@ async fn all(service: &Service) -> Result<Answer, RpcError> {
     Ok(Answer::Streamed(result, None))
 }
 
-async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answer, RpcError> {
-    if let Some(blob) = &params.torrent_blob_id {
-        if params.request.torrent_b64.is_some() {
-            return Err(invalid(
-                "torrentBlobId",
-                "torrentBlobId and torrentB64 exclude each other",
-            ));
-        }
-        let found = service.blobs.take(blob);
-        found.ok_or_else(|| {
-            RpcError::application(ErrorCode::NotFound, "the upload is unknown, used or expired")
-                .with_field("torrentBlobId")
-        })?;
-        return Err(
-            RpcError::application(ErrorCode::Unsupported, "this build downloads no torrents")
-                .with_field("torrentBlobId"),
-        );
+async fn create_one(service: &Service, mut params: CreateTaskParams) -> Result<Answer, RpcError> {
+    if let Some(blob) = params.torrent_blob_id.take()
+        && params.request.torrent_blob_id.replace(blob).is_some()
+    {
+        return Err(invalid(
+            "torrentBlobId",
+            "torrentBlobId and request.torrentBlobId exclude each other",
+        ));
+    }
+    if params.request.metalink_b64.is_some() {
+        return create_document(service, params).await;
     }
     let id = params.task_id.as_deref().map(str::parse::<TaskId>).transpose();
     let id = id.map_err(|error| invalid("taskId", error.to_string()))?;
+    torrents::keep(service, &mut params.request).await?;
     let site = options::site_to_save(&params.request)?;
     let mut spec = options::spec(params.request, params.hint_file_size)?;
     spec.given_by = options::given_by(params.requester.as_ref());
@@ -150,10 +143,42 @@ async fn create_one(service: &Service, params: CreateTaskParams) -> Result<Answe
     wrote(&CreatedTask {
         task_id: task.to_string(),
         message,
+        ..CreatedTask::default()
     })
 }
 
-async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Answer, RpcError> {
+/// The tasks of a Metalink document.
+async fn create_document(service: &Service, params: CreateTaskParams) -> Result<Answer, RpcError> {
+    if params.task_id.is_some() {
+        return Err(invalid(
+            "taskId",
+            "a Metalink document has several tasks, whose ids are chosen here",
+        ));
+    }
+    let queue = match params.request.queue_id.trim() {
+        "" => None,
+        id => Some(
+            id.parse::<QueueId>()
+                .map_err(|error| invalid("queueId", error.to_string()))?,
+        ),
+    };
+    let usual_dir = service.engine.save_dir(queue).await.refused()?;
+    let mut specs = document::specs(params.request, &usual_dir)?;
+    for spec in &mut specs {
+        spec.given_by = options::given_by(params.requester.as_ref());
+        spec.created_by = options::created_by(params.requester.as_ref());
+    }
+    let tasks = service.engine.create_many(specs).await.refused()?;
+    let task_ids: Vec<_> = tasks.iter().map(ToString::to_string).collect();
+    wrote(&CreatedTask {
+        task_id: task_ids.first().cloned().unwrap_or_default(),
+        task_ids,
+        ..CreatedTask::default()
+    })
+}
+
+async fn create_many(service: &Service, mut params: CreateTasksParams) -> Result<Answer, RpcError> {
+    keep_all(service, &mut params.requests).await?;
     let sites: Vec<_> = params
         .requests
         .iter()
@@ -176,8 +201,35 @@ async fn create_many(service: &Service, params: CreateTasksParams) -> Result<Ans
     })
 }
 
+/// Stores the torrent files of several requests; an error names the index of the bad one.
+pub(super) async fn keep_all(service: &Service, requests: &mut [CreateTaskRequest]) -> Result<(), RpcError> {
+    check_count(requests)?;
+    for (index, request) in requests.iter_mut().enumerate() {
+        let kept = torrents::keep(service, request).await;
+        kept.map_err(|error| of_request(index, error))?;
+    }
+    Ok(())
+}
+
 /// The specifications of several tasks; an error names the index of the bad one.
 pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, RpcError> {
+    check_count(&requests)?;
+    let specs = requests
+        .into_iter()
+        .enumerate()
+        .map(|(index, request)| options::spec(request, None).map_err(|error| of_request(index, error)));
+    specs.collect()
+}
+
+fn of_request(index: usize, mut error: RpcError) -> RpcError {
+    if let Some(data) = &mut error.data {
+        let field = data.field.take().unwrap_or_default();
+        data.field = Some(format!("requests[{index}].{field}"));
+    }
+    error
+}
+
+fn check_count(requests: &[CreateTaskRequest]) -> Result<(), RpcError> {
     if requests.is_empty() || requests.len() > options::MAX_CREATED {
         let message = format!(
             "requests has {} items; it must have 1 to {}",
@@ -186,16 +238,32 @@ pub(super) fn specs(requests: Vec<CreateTaskRequest>) -> Result<Vec<TaskSpec>, R
         );
         return Err(invalid("requests", message));
     }
-    let specs = requests.into_iter().enumerate().map(|(index, request)| {
-        options::spec(request, None).map_err(|mut error| {
-            if let Some(data) = &mut error.data {
-                let field = data.field.take().unwrap_or_default();
-                data.field = Some(format!("requests[{index}].{field}"));
-            }
-            error
-        })
-    });
-    specs.collect()
+    Ok(())
+}
+
+/// The limits of seeding and of uploads, all of them or none.
+async fn set_seed_limits(engine: &Engine, params: SeedLimitParams) -> Result<Answer, RpcError> {
+    let SeedLimitParams {
+        task_id: id,
+        ratio_limit_milli,
+        post_ratio_limit_milli,
+        seed_time_limit_minutes,
+        seed_time_limit_secs,
+        inactive_time_limit_minutes,
+        upload_limit_bps,
+    } = params;
+    let task = task_id(&id)?;
+    let limits = SeedLimits {
+        ratio_milli: options::seed_limit("ratioLimitMilli", ratio_limit_milli, 1)?,
+        post_ratio_milli: options::seed_limit("postRatioLimitMilli", post_ratio_limit_milli, 1)?,
+        time_secs: match seed_time_limit_secs {
+            Some(secs) => options::seed_limit("seedTimeLimitSecs", secs, 1)?,
+            None => options::seed_limit("seedTimeLimitMinutes", seed_time_limit_minutes, 60)?,
+        },
+        idle_secs: options::seed_limit("inactiveTimeLimitMinutes", inactive_time_limit_minutes, 60)?,
+    };
+    engine.set_upload_limit(task, upload_limit_bps).await.refused()?;
+    finish(engine.set_seed_limits(task, limits).await)
 }
 
 /// Changes options of a task. If its file has begun, the file is renamed on disk.

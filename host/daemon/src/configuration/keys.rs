@@ -4,12 +4,15 @@
 //! A key is listed only if it changes what the service does (`tests/tidy` looks for the code that reads it). A client
 //! that sets another one is refused by name; what an older version stored under such a key is ignored.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use protocol::RpcError;
 use tools::Choice;
 
-use crate::refusal::invalid;
+use crate::{
+    configuration::torrents::{self, InvalidValue, TorrentSettings},
+    refusal::invalid,
+};
 
 /// Whether new versions of plugins are installed unattended.
 pub(crate) const PLUGIN_AUTO_UPDATE: &str = "plugin_auto_update";
@@ -40,29 +43,43 @@ pub(crate) const WEBHOOK_ENDPOINTS: &str = "webhook.endpoints";
 
 /// All keys.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    plain().map(|(name, _)| name).chain([WEBHOOK_ENDPOINTS])
+    let of_texts = plain().map(|(name, _)| name).chain([WEBHOOK_ENDPOINTS]);
+    of_texts.chain(torrents::KEYS)
 }
 
-/// Those that are stored as they are, with their defaults.
+/// Those with values of one kind, with their defaults.
 fn plain() -> impl Iterator<Item = (&'static str, &'static str)> {
     FLAGS.iter().chain(TOOLS).chain(TEXTS).copied()
 }
 
 /// The default of a key; empty for one that does not exist.
-pub(crate) fn default(name: &str) -> &'static str {
+pub(crate) fn default(name: &str) -> Cow<'static, str> {
+    match TorrentSettings::default().value(name) {
+        Some(of_torrents) => of_torrents.into(),
+        None => usual(name).into(),
+    }
+}
+
+fn usual(name: &str) -> &'static str {
     plain()
         .find(|(known, _)| *known == name)
         .map_or("", |(_, default)| default)
 }
 
-/// The stored value, or the default.
+/// The stored value of a key with values of one kind, or the default.
 pub(crate) fn value<'s>(stored: &'s BTreeMap<String, String>, name: &str) -> &'s str {
-    stored.get(name).map_or_else(|| default(name), String::as_str)
+    stored.get(name).map_or_else(|| usual(name), String::as_str)
 }
 
 /// All keys that are stored as they are with their defaults, replaced by what was stored.
 pub(crate) fn with_defaults(stored: &BTreeMap<String, String>) -> impl Iterator<Item = (String, String)> {
-    plain().map(|(name, _)| (name.to_owned(), value(stored, name).to_owned()))
+    let of_torrents = TorrentSettings::stored(stored);
+    let of_torrents = torrents::KEYS
+        .into_iter()
+        .filter_map(move |key| Some((key.to_owned(), of_torrents.value(key)?)));
+    plain()
+        .map(|(name, _)| (name.to_owned(), value(stored, name).to_owned()))
+        .chain(of_torrents)
 }
 
 /// The value of a key in the form in which it is stored; an error if the key does not allow it.
@@ -80,11 +97,27 @@ pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
             Err(error) => Err(invalid(name, format!("{name} is no chain of steps: {error}"))),
         };
     }
+    if torrents::KEYS.contains(&name) {
+        let mut settings = TorrentSettings::default();
+        let set = settings.set(name, value);
+        return set
+            .map(|()| settings.value(name).unwrap_or_default())
+            .map_err(|error| torrents_refused(name, &error));
+    }
     match value.trim() {
         "true" | "1" => Ok("true".to_owned()),
         "false" | "0" => Ok("false".to_owned()),
         _ => Err(invalid(name, format!("{name} must be true or false"))),
     }
+}
+
+/// Why a value of the keys of torrents is not allowed.
+pub(crate) fn torrents_refused(key: &str, error: &InvalidValue) -> RpcError {
+    let key = match error {
+        InvalidValue::Value { key, .. } => key,
+        InvalidValue::Key => key,
+    };
+    invalid(key, error.to_string())
 }
 
 #[cfg(test)]
@@ -141,6 +174,6 @@ mod tests {
 
     #[test]
     fn no_key_has_two_owners() {
-        assert!(names().all(|name| !engine::Settings::KEYS.contains(&name)));
+        assert!(names().all(|name| !engine::Settings::has_key(name)));
     }
 }

@@ -356,6 +356,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 .capabilities
                 .iter()
                 .any(|name| name == capability::CLIENT_SEQUENCES),
+            listener: Some(Arc::new(self.service.selections.listener())),
         };
         Ok(HelloResult {
             role: Role::Daemon,

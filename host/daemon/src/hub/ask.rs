@@ -1,8 +1,8 @@
 //! Requests from the hub's handle to its worker.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use protocol::{RpcError, RssSourceDto, RuntimeStats, SiteAuthEntryDto, WebhookDeliveryDto};
+use protocol::{RpcError, RssSourceDto, RuntimeStats, SelectionDto, SiteAuthEntryDto, WebhookDeliveryDto};
 use tokio::sync::oneshot;
 
 use crate::refusal::closing;
@@ -26,6 +26,7 @@ pub(crate) struct UnencodedSnapshot {
     pub(crate) stats: RuntimeStats,
     pub(crate) feeds: Feeds,
     pub(crate) webhook_deliveries: Vec<WebhookDeliveryDto>,
+    pub(crate) selections: Vec<Arc<SelectionDto>>,
 }
 
 /// The subscriptions to feeds.
@@ -44,6 +45,7 @@ pub(super) enum Ask {
     PluginsChanged(oneshot::Sender<()>),
     WebhooksChanged(oneshot::Sender<()>),
     PostChanged(oneshot::Sender<()>),
+    SelectionsChanged(oneshot::Sender<()>),
 }
 
 /// Pairs two sequence numbers: when the engine's event `engine` was handled, the newest own event was `own`.

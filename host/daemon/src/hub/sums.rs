@@ -9,13 +9,29 @@ use tokio::time::Instant;
 /// Publishing interval while the sums change.
 const STATS_EVERY: Duration = Duration::from_millis(500);
 
+/// What of a task is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) status: TaskStatus,
+    /// It has a run that uploads the finished file.
+    pub(super) is_seeding: bool,
+}
+
+/// Bytes per second.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rates {
+    pub(super) download: u64,
+    pub(super) upload: u64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Sums {
-    statuses: HashMap<TaskId, TaskStatus>,
+    known: HashMap<TaskId, Counted>,
     active: u64,
     pending: u64,
+    seeding: u64,
     /// Of all runs, as last sampled.
-    download_bps: u64,
+    rates: Rates,
     /// The last published sums.
     published: RuntimeStats,
     /// Set while there are unpublished changes.
@@ -24,32 +40,46 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Rebuilds the sums from a snapshot.
-    pub(super) fn start_over(&mut self, statuses: HashMap<TaskId, TaskStatus>) {
-        self.active = 0;
-        self.pending = 0;
-        for status in statuses.values() {
-            count(&mut self.active, &mut self.pending, Some(*status), 1);
+    pub(super) fn start_over(&mut self, tasks: HashMap<TaskId, Counted>) {
+        (self.active, self.pending, self.seeding) = (0, 0, 0);
+        for counted in tasks.values() {
+            self.count(Some(*counted), 1);
         }
-        self.statuses = statuses;
+        self.known = tasks;
     }
 
     /// Returns the previous status; `None` if the task is new.
-    pub(super) fn set(&mut self, task: TaskId, status: TaskStatus) -> Option<TaskStatus> {
-        let before = self.statuses.insert(task, status);
-        if before != Some(status) {
-            count(&mut self.active, &mut self.pending, before, -1);
-            count(&mut self.active, &mut self.pending, Some(status), 1);
+    pub(super) fn set(&mut self, task: TaskId, now: Counted) -> Option<TaskStatus> {
+        let before = self.known.insert(task, now);
+        if before != Some(now) {
+            self.count(before, -1);
+            self.count(Some(now), 1);
         }
-        before
+        before.map(|before| before.status)
     }
 
     pub(super) fn remove(&mut self, task: TaskId) {
-        let before = self.statuses.remove(&task);
-        count(&mut self.active, &mut self.pending, before, -1);
+        let before = self.known.remove(&task);
+        self.count(before, -1);
     }
 
-    pub(super) fn sampled(&mut self, download_bps: u64) {
-        self.download_bps = download_bps;
+    pub(super) fn sampled(&mut self, rates: Rates) {
+        self.rates = rates;
+    }
+
+    fn count(&mut self, task: Option<Counted>, change: i64) {
+        let Some(Counted { status, is_seeding }) = task else {
+            return;
+        };
+        let add = |counter: &mut u64| *counter = counter.saturating_add_signed(change);
+        match status {
+            TaskStatus::Downloading | TaskStatus::Preparing => add(&mut self.active),
+            TaskStatus::Pending => add(&mut self.pending),
+            _ => {}
+        }
+        if is_seeding {
+            add(&mut self.seeding);
+        }
     }
 
     pub(super) fn changed(&mut self) {
@@ -58,13 +88,17 @@ impl Sums {
 
     pub(super) fn stats(&mut self, (save_dir, disk_free_bytes): (String, Option<u64>)) -> RuntimeStats {
         if self.active == 0 {
-            self.download_bps = 0;
+            self.rates.download = 0;
+            if self.seeding == 0 {
+                self.rates.upload = 0;
+            }
         }
         RuntimeStats {
             active_tasks: self.active,
             pending_tasks: self.pending,
-            total_download_bps: self.download_bps,
-            total_upload_bps: 0,
+            seeding_tasks: self.seeding,
+            total_download_bps: self.rates.download,
+            total_upload_bps: self.rates.upload,
             disk_free_bytes,
             save_dir,
         }
@@ -77,13 +111,4 @@ impl Sums {
         self.published.clone_from(stats);
         replace_published
     }
-}
-
-fn count(active: &mut u64, pending: &mut u64, status: Option<TaskStatus>, change: i64) {
-    let counter = match status {
-        Some(TaskStatus::Downloading | TaskStatus::Preparing) => active,
-        Some(TaskStatus::Pending) => pending,
-        _ => return,
-    };
-    *counter = counter.saturating_add_signed(change);
 }

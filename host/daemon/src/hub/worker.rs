@@ -1,21 +1,23 @@
 //! The task behind the hub's handle: receives the events of the engine and the plugins, numbers and encodes them, and
 //! appends them to the ring from which connections read.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use engine::{Engine, Event, Events, Group, Task, TaskId};
 use futures_util::FutureExt as _;
 use hooks::Hooks;
 use plugin_host::{Changes, Plugins};
 use protocol::{
-    DaemonEvent, RssItemsChanged, RuntimeStats, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams,
-    SiteAuthEntryDto, TaskStatus, TasksSnapshot, encode_notification,
+    DaemonEvent, RssItemsChanged, RuntimeStats, SERVICE_EVENT, SelectionDto, SelectionResolved, Service, ServiceEvent,
+    ServiceEventParams, SiteAuthEntryDto, TaskStatus, TasksSnapshot, encode_notification,
 };
 use rss::{Change, Subscriptions};
 use tokio::{
     sync::{broadcast, mpsc, watch},
     time::Instant,
 };
+use transfer::SafeUrl;
+use transfer_torrent::{Live, Torrents};
 
 use crate::{
     configuration::Configuration,
@@ -24,8 +26,9 @@ use crate::{
         disk::FreeSpace,
         history::History,
         ring::{Notification, Ring, Streamed},
-        sums::Sums,
+        sums::{Counted, Rates, Sums},
     },
+    selection::{self, Selections},
     view,
 };
 
@@ -52,6 +55,8 @@ pub(super) struct Sources {
     pub(super) hooks: (Hooks, broadcast::Receiver<hooks::Change>),
     /// Of the jobs that follow downloads.
     pub(super) jobs: watch::Receiver<u64>,
+    pub(super) torrents: Option<Torrents>,
+    pub(super) selections: (Selections, broadcast::Receiver<selection::Change>),
     pub(super) events: Events,
     pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) configuration: Arc<Configuration>,
@@ -71,6 +76,8 @@ pub(crate) struct Worker {
     free_space: FreeSpace,
     sums: Sums,
     groups: Vec<Arc<Group>>,
+    /// The URLs of tasks that are torrents.
+    torrents: HashMap<TaskId, SafeUrl>,
     /// Number of progress samples so far.
     samples: u64,
 }
@@ -82,6 +89,7 @@ enum Wakeup {
     Rss(Option<Change>),
     Webhooks(Option<hooks::Change>),
     Post,
+    Selection(Option<selection::Change>),
     Timer,
 }
 
@@ -100,6 +108,7 @@ impl Worker {
             free_space,
             sums: Sums::default(),
             groups: Vec::new(),
+            torrents: HashMap::new(),
             samples: 0,
         };
         worker.rebuild(snapshot);
@@ -120,6 +129,7 @@ impl Worker {
                 change = next_or_missed(&mut self.sources.rss.1) => Wakeup::Rss(change),
                 change = next_or_missed(&mut self.sources.hooks.1) => Wakeup::Webhooks(change),
                 Ok(()) = self.sources.jobs.changed() => Wakeup::Post,
+                change = next_or_missed(&mut self.sources.selections.1) => Wakeup::Selection(change),
                 () = until(deadline) => Wakeup::Timer,
             };
             match turn {
@@ -130,6 +140,7 @@ impl Worker {
                 Wakeup::Rss(change) => self.publish_rss(change).await,
                 Wakeup::Webhooks(change) => self.publish_webhooks(change),
                 Wakeup::Post => self.publish_post(),
+                Wakeup::Selection(change) => self.publish_selection(change),
                 Wakeup::Timer => {}
             }
             if self.sums.publish_at.is_some_and(|at| at <= Instant::now()) {
@@ -218,6 +229,12 @@ impl Worker {
                 }
                 let _nobody_waits = reply.send(());
             }
+            Ask::SelectionsChanged(reply) => {
+                while let Some(change) = next_or_missed(&mut self.sources.selections.1).now_or_never() {
+                    self.publish_selection(change);
+                }
+                let _nobody_waits = reply.send(());
+            }
             Ask::PostChanged(reply) => {
                 if self.sources.jobs.has_changed().unwrap_or(false) {
                     self.sources.jobs.mark_unchanged();
@@ -226,6 +243,21 @@ impl Worker {
                 let _nobody_waits = reply.send(());
             }
         }
+    }
+
+    /// Publishes what became of a question; `None` if some were missed.
+    fn publish_selection(&mut self, change: Option<selection::Change>) {
+        match change {
+            Some(selection::Change::Pending(question)) => {
+                self.publish(&DaemonEvent::SelectionPending(Box::new(SelectionDto::clone(&question))));
+            }
+            Some(selection::Change::Resolved(id)) => {
+                let request_id = id.to_string();
+                self.publish(&DaemonEvent::SelectionResolved(SelectionResolved { request_id }));
+            }
+            None => self.outputs.ring.force_gap(),
+        }
+        self.publish_reached(0);
     }
 
     fn publish_plugins(&mut self) {
@@ -303,6 +335,7 @@ impl Worker {
         self.publish_reached(0);
         Ok(UnencodedSnapshot {
             webhook_deliveries: log.deliveries,
+            selections: self.sources.selections.0.pending(),
             sequence: self.outputs.ring.newest(),
             engine: snapshot,
             sites,
@@ -313,14 +346,11 @@ impl Worker {
 
     /// Rebuilds all derived state from a snapshot.
     fn rebuild(&mut self, snapshot: &engine::Snapshot) {
-        self.sums.start_over(
-            snapshot
-                .tasks
-                .iter()
-                .map(|task| (task.id, view::status(task.status())))
-                .collect(),
-        );
+        self.sums
+            .start_over(snapshot.tasks.iter().map(|task| (task.id, counted(task))).collect());
         self.groups.clone_from(&snapshot.groups);
+        let torrents = snapshot.tasks.iter().filter(|task| view::is_torrent(task));
+        self.torrents = torrents.map(|task| (task.id, task.url().clone())).collect();
     }
 
     async fn publish_event(&mut self, event: Event) {
@@ -388,8 +418,12 @@ impl Worker {
 
     /// Updates the sums for a task's status and records the change in its history.
     fn see(&mut self, task: &Task, is_recorded: bool) {
-        let status = view::status(task.status());
-        let before = self.sums.set(task.id, status);
+        if view::is_torrent(task) {
+            self.torrents.insert(task.id, task.url().clone());
+        }
+        let now = counted(task);
+        let status = now.status;
+        let before = self.sums.set(task.id, now);
         if before == Some(status) {
             return;
         }
@@ -410,6 +444,7 @@ impl Worker {
     fn publish_deleted(&mut self, tasks: &[TaskId]) {
         for task in tasks {
             self.sums.remove(*task);
+            self.torrents.remove(task);
             self.history.forget(*task);
         }
         if let [task] = tasks {
@@ -426,17 +461,26 @@ impl Worker {
     }
 
     fn publish_progress(&mut self, samples: &[(TaskId, transfer::Progress)]) {
-        self.sums
-            .sampled(samples.iter().map(|(_, progress)| progress.bytes_per_second).sum());
+        let sum = |rate: fn(&transfer::Progress) -> u64| samples.iter().map(|(_, progress)| rate(progress)).sum();
+        self.sums.sampled(Rates {
+            download: sum(|progress| progress.bytes_per_second),
+            upload: sum(|progress| progress.upload_bytes_per_second),
+        });
         for (task, progress) in samples {
             self.samples += 1;
+            let swarm = self.swarm(*task);
             self.publish(&DaemonEvent::TaskRuntimeChanged(Box::new(view::runtime(
                 *task,
-                progress,
+                (progress, swarm),
                 self.samples,
             ))));
         }
         self.sums.changed();
+    }
+
+    /// The swarm of a task that is a torrent, if it is running.
+    fn swarm(&self, task: TaskId) -> Option<Live> {
+        self.sources.torrents.as_ref()?.live(self.torrents.get(&task)?)
     }
 
     fn publish_groups(&mut self) {
@@ -499,6 +543,14 @@ impl Worker {
                 tail: "]}}}}}".to_owned(),
             }))
         });
+    }
+}
+
+/// What the sums need of a task.
+fn counted(task: &Task) -> Counted {
+    Counted {
+        status: view::status(task.status()),
+        is_seeding: view::is_seeding(task),
     }
 }
 

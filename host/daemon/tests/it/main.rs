@@ -8,5 +8,6 @@ mod files;
 mod handshake;
 mod market;
 mod post;
+mod torrents;
 mod webhooks;
 mod world;

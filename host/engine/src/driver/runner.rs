@@ -63,14 +63,10 @@ impl Runner {
     }
 }
 
-/// Calls the resolver and turns a panic into a failure. Without a resolver, the plugin counts as missing.
+/// Calls the resolver and turns a panic into a failure.
 pub(crate) async fn guarded(
-    asked: Option<impl Future<Output = Result<Resolved, Unresolved>> + Send>,
+    asked: impl Future<Output = Result<Resolved, Unresolved>> + Send,
 ) -> Result<Resolved, Unresolved> {
-    let Some(asked) = asked else {
-        let message = "the plugin that knows this URL is not installed";
-        return Err(Failure::new(FailureKind::PluginUnavailable, message).into());
-    };
     let outcome = AssertUnwindSafe(asked).catch_unwind().await;
     outcome.unwrap_or_else(|panic| Err(defect(panic.as_ref()).into()))
 }

@@ -8,7 +8,10 @@ use transfer::{Progress, RateLimiter};
 
 use crate::{
     mailbox::LiveRuns,
-    model::id::{RunId, TaskId},
+    model::{
+        id::{RunId, TaskId},
+        speed::Speeds,
+    },
 };
 
 pub(super) struct Runs {
@@ -24,8 +27,29 @@ pub(super) struct Runs {
 pub(super) struct LiveRun {
     pub(super) task: TaskId,
     pub(super) stop: CancellationToken,
-    pub(super) limiter: RateLimiter,
+    pub(super) limiters: Limiters,
     pub(super) progress: watch::Receiver<Progress>,
+}
+
+/// The limits of one scope.
+#[derive(Clone)]
+pub(super) struct Limiters {
+    pub(super) download: RateLimiter,
+    pub(super) upload: RateLimiter,
+}
+
+impl Limiters {
+    pub(super) fn new(speeds: Speeds) -> Self {
+        Self {
+            download: RateLimiter::new(speeds.download),
+            upload: RateLimiter::new(speeds.upload),
+        }
+    }
+
+    pub(super) fn set(&self, speeds: Speeds) {
+        self.download.set(speeds.download);
+        self.upload.set(speeds.upload);
+    }
 }
 
 impl Runs {
@@ -77,8 +101,8 @@ impl Runs {
         }
     }
 
-    pub(super) fn limiter(&self, id: RunId) -> Option<&RateLimiter> {
-        self.live.get(&id).map(|run| &run.limiter)
+    pub(super) fn limiters(&self, id: RunId) -> Option<&Limiters> {
+        self.live.get(&id).map(|run| &run.limiters)
     }
 
     /// Registers a resolver call for a run; the token cancels it.

@@ -35,6 +35,9 @@ pub enum CommandError {
     /// A task with this id existed and was deleted.
     #[error("task was deleted: {0}")]
     TaskDeleted(TaskId),
+    /// A task downloads or seeds the same torrent.
+    #[error("the torrent is that of task {0}; change that task, or delete it first")]
+    SameTorrent(TaskId),
     /// The task's phase does not allow it.
     #[error("cannot {act} a task that is {phase}")]
     WrongPhase {

@@ -93,13 +93,22 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Deletes files; missing ones are ignored. A directory of that name is not ours and stays. When this returns, the names
+/// Deletes files, and the directories among the paths, which end with a separator, if they are empty; missing ones are
+/// ignored. A directory in the place of a file is not ours and stays. When this returns, the names
 /// are gone from the disk, too: once a task's row is deleted, nothing would delete a file that a power cut brings back.
 pub(crate) fn remove<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
     let mut changed = BTreeSet::new();
     for path in paths {
-        match fs::remove_file(path) {
+        let is_directory = path.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
+        let removed = if is_directory {
+            fs::remove_dir(path)
+        } else {
+            fs::remove_file(path)
+        };
+        match removed {
             Ok(()) => changed.extend(path.parent()),
+            // It holds what others put there.
+            Err(error) if is_directory && error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove a deleted task's file"),
         }

@@ -21,6 +21,8 @@ pub struct SystemProxy {
     pub http: Option<SafeUrl>,
     /// For `https` URLs.
     pub https: Option<SafeUrl>,
+    /// For `ftp`, `ftpes` and `ftps` URLs.
+    pub ftp: Option<SafeUrl>,
     /// For every other scheme, and where the scheme's own is missing.
     pub all: Option<SafeUrl>,
     /// Hosts to reach directly, separated by commas: `host`, `.suffix`, `*`.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::civil::{Date, DateTime, Time};
 
-use crate::model::id::QueueId;
+use crate::model::{id::QueueId, speed::Speeds};
 
 /// What a user sets of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct QueueSpec {
     pub name: String,
     /// Bytes per second that its tasks receive together; 0 is no limit.
     pub speed_limit_bytes: u64,
+    /// Bytes per second that its tasks upload together; 0 is no limit.
+    pub upload_limit_bytes: u64,
     /// Tasks of it that run at once; 0 is the settings' limit only.
     pub max_concurrent: u32,
     /// The directory of its tasks without one of their own.
@@ -23,6 +25,15 @@ pub struct QueueSpec {
     pub default_user_agent: String,
     /// What follows its finished downloads; the engine keeps this text and knows nothing of it.
     pub post_chain: String,
+}
+
+impl QueueSpec {
+    pub(crate) fn speeds(&self) -> Speeds {
+        Speeds {
+            download: self.speed_limit_bytes,
+            upload: self.upload_limit_bytes,
+        }
+    }
 }
 
 /// A queue.

@@ -1,15 +1,25 @@
 //! Settings that can be changed while the engine runs, with their wire names and ranges.
 
-use std::{path::PathBuf, str::FromStr, sync::Arc};
+mod seeding;
+mod value;
+
+use std::{path::PathBuf, sync::Arc};
 
 use transfer::{
     OnConflict, SafeUrl, Secret,
     proxy::{self, UnusableProxy},
 };
 
-use crate::model::{id::QueueId, proxy::SystemProxy, spec};
+use crate::model::{
+    id::QueueId,
+    proxy::SystemProxy,
+    seeding::SeedSettings,
+    settings::value::{boolean, name_of, number, one_of},
+    spec,
+    speed::Speeds,
+};
 
-/// Run-time settings. The names in [`Settings::KEYS`] are what clients see.
+/// Run-time settings. The names in [`Settings::keys`] are what clients see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the switches that clients know")]
 pub struct Settings {
@@ -23,6 +33,8 @@ pub struct Settings {
     pub max_concurrent_tasks: u32,
     /// `speed_limit_bytes`: bytes per second received by all together; 0 is no limit.
     pub speed_limit_bytes: u64,
+    /// `upload_limit_bytes`: bytes per second that all together upload to peers; 0 is no limit.
+    pub upload_limit_bytes: u64,
     /// `max_auto_retries`: 0 to 20, or `None` (-1) for endless.
     pub max_auto_retries: Option<u32>,
     /// `auto_retry_delay_secs`: 0 to 86400.
@@ -41,6 +53,8 @@ pub struct Settings {
     pub global_user_agent: String,
     /// `default_queue_id`: the queue of tasks without one of their own; `main` if it was deleted.
     pub default_queue_id: QueueId,
+    /// `bt_follow_torrent_links`: whether a link that leads to a torrent file downloads the torrent instead.
+    pub follows_torrents: bool,
     /// `proxy_mode`: `none`, `system` or `manual`.
     pub proxy_mode: ProxyMode,
     /// `proxy_type`: `http`, `https`, `socks4` or `socks5`.
@@ -55,6 +69,8 @@ pub struct Settings {
     pub proxy_password: Secret,
     /// `proxy_no_list`: hosts to reach directly, separated by commas.
     pub proxy_no_list: String,
+    /// When and how finished downloads are seeded.
+    pub seeding: SeedSettings,
 }
 
 /// What to do with a completed task whose file is missing.
@@ -126,6 +142,7 @@ impl Default for Settings {
             auto_max_connections: 16,
             max_concurrent_tasks: 5,
             speed_limit_bytes: 0,
+            upload_limit_bytes: 0,
             max_auto_retries: Some(3),
             auto_retry_delay_secs: 5,
             auto_resume_on_start: true,
@@ -135,6 +152,7 @@ impl Default for Settings {
             file_missing_action: FileMissingAction::Keep,
             global_user_agent: String::new(),
             default_queue_id: QueueId::Main,
+            follows_torrents: true,
             proxy_mode: ProxyMode::None,
             proxy_type: ProxyType::Http,
             proxy_host: String::new(),
@@ -142,6 +160,7 @@ impl Default for Settings {
             proxy_username: String::new(),
             proxy_password: Secret::default(),
             proxy_no_list: String::new(),
+            seeding: SeedSettings::default(),
         }
     }
 }
@@ -149,17 +168,17 @@ impl Default for Settings {
 /// The largest value of `max_auto_retries` but endless.
 pub(crate) const MAX_FINITE_RETRIES: u32 = 20;
 
-const BOOL: &str = "true or false";
 const BYTES: &str = "a number of bytes per second, 0 for no limit";
 
 impl Settings {
-    /// Every key, in the order of the table.
-    pub const KEYS: [&'static str; 21] = [
+    /// The keys of this record itself, in the order of the table.
+    const OWN_KEYS: [&'static str; 23] = [
         "default_save_dir",
         "default_segments",
         "auto_max_connections",
         "max_concurrent_tasks",
         "speed_limit_bytes",
+        "upload_limit_bytes",
         "max_auto_retries",
         "auto_retry_delay_secs",
         "auto_resume_on_start",
@@ -169,6 +188,7 @@ impl Settings {
         "file_missing_action",
         "global_user_agent",
         "default_queue_id",
+        "bt_follow_torrent_links",
         "proxy_mode",
         "proxy_type",
         "proxy_host",
@@ -177,6 +197,16 @@ impl Settings {
         "proxy_password",
         "proxy_no_list",
     ];
+
+    /// Every key.
+    pub fn keys() -> impl Iterator<Item = &'static str> {
+        Self::OWN_KEYS.into_iter().chain(SeedSettings::KEYS)
+    }
+
+    /// Whether `key` is one of them.
+    pub fn has_key(key: &str) -> bool {
+        Self::keys().any(|known| known == key)
+    }
 
     /// The value of `key` as clients see it. The proxy's password is in clear text: the caller must not show it.
     pub fn value(&self, key: &str) -> Option<String> {
@@ -190,6 +220,7 @@ impl Settings {
             "auto_max_connections" => self.auto_max_connections.to_string(),
             "max_concurrent_tasks" => self.max_concurrent_tasks.to_string(),
             "speed_limit_bytes" => self.speed_limit_bytes.to_string(),
+            "upload_limit_bytes" => self.upload_limit_bytes.to_string(),
             "max_auto_retries" => self
                 .max_auto_retries
                 .map_or_else(|| "-1".to_owned(), |count| count.to_string()),
@@ -201,6 +232,7 @@ impl Settings {
             "file_missing_action" => name_of(MISSING, self.file_missing_action),
             "global_user_agent" => self.global_user_agent.clone(),
             "default_queue_id" => self.default_queue_id.to_string(),
+            "bt_follow_torrent_links" => self.follows_torrents.to_string(),
             "proxy_mode" => name_of(MODES, self.proxy_mode),
             "proxy_type" => name_of(TYPES, self.proxy_type),
             "proxy_host" => self.proxy_host.clone(),
@@ -209,14 +241,14 @@ impl Settings {
             "proxy_username" => self.proxy_username.clone(),
             "proxy_password" => self.proxy_password.expose().to_owned(),
             "proxy_no_list" => self.proxy_no_list.clone(),
-            _ => return None,
+            _ => return self.seeding.value(key),
         })
     }
 
     /// Sets `key` from a client's text, surrounding white space ignored. On an error nothing changes.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), InvalidSetting> {
         let value = value.trim();
-        let known = Self::KEYS.into_iter().find(|known| *known == key);
+        let known = Self::keys().find(|known| *known == key);
         let key = known.ok_or_else(|| InvalidSetting::UnknownKey(key_shown(key)))?;
         match key {
             "default_save_dir" => self.default_save_dir = save_dir(key, value)?,
@@ -228,6 +260,7 @@ impl Settings {
                 self.max_concurrent_tasks = number(key, value, 1, 1024, "a number from 1 to 1024")?;
             }
             "speed_limit_bytes" => self.speed_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
+            "upload_limit_bytes" => self.upload_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
             "max_auto_retries" => {
                 let count: i32 = number(
                     key,
@@ -250,6 +283,7 @@ impl Settings {
             "file_missing_action" => self.file_missing_action = one_of(key, value, MISSING, "keep or delete")?,
             "global_user_agent" => self.global_user_agent = header_text(key, value)?,
             "default_queue_id" => self.default_queue_id = queue_id(key, value)?,
+            "bt_follow_torrent_links" => self.follows_torrents = boolean(key, value)?,
             "proxy_mode" => self.proxy_mode = one_of(key, value, MODES, MODES_ALLOWED)?,
             "proxy_type" => self.proxy_type = one_of(key, value, TYPES, "http, https, socks4 or socks5")?,
             "proxy_host" => self.proxy_host = header_text(key, value)?,
@@ -257,9 +291,17 @@ impl Settings {
             "proxy_port" => self.proxy_port = number(key, value, 0, u16::MAX, "a port from 1 to 65535, or empty")?,
             "proxy_username" => self.proxy_username = header_text(key, value)?,
             "proxy_password" => self.proxy_password = Secret::new(header_text(key, value)?),
-            _ => self.proxy_no_list = header_text(key, value)?,
+            "proxy_no_list" => self.proxy_no_list = header_text(key, value)?,
+            _ => return self.seeding.set(key, value),
         }
         Ok(())
+    }
+
+    pub(crate) fn speeds(&self) -> Speeds {
+        Speeds {
+            download: self.speed_limit_bytes,
+            upload: self.upload_limit_bytes,
+        }
     }
 
     /// Checks combinations of values; [`Settings::set`] checks single ones.
@@ -311,6 +353,7 @@ impl Settings {
                 let own = match url.scheme() {
                     "http" => &system.http,
                     "https" => &system.https,
+                    "ftp" | "ftpes" | "ftps" => &system.ftp,
                     _ => &None,
                 };
                 own.clone().or_else(|| system.all.clone())
@@ -365,48 +408,6 @@ const TYPES: &[(&str, ProxyType)] = &[
     ("socks5", ProxyType::Socks5),
 ];
 
-fn name_of<T: PartialEq + Copy>(names: &[(&str, T)], value: T) -> String {
-    names
-        .iter()
-        .find(|(_, known)| *known == value)
-        .map(|(name, _)| (*name).to_owned())
-        .unwrap_or_default()
-}
-
-fn one_of<T: Copy>(
-    key: &'static str,
-    value: &str,
-    names: &[(&str, T)],
-    allowed: &'static str,
-) -> Result<T, InvalidSetting> {
-    let found = names.iter().find(|(name, _)| *name == value);
-    found
-        .map(|(_, value)| *value)
-        .ok_or(InvalidSetting::Value { key, allowed })
-}
-
-fn number<T: FromStr + PartialOrd + Copy>(
-    key: &'static str,
-    value: &str,
-    least: T,
-    most: T,
-    allowed: &'static str,
-) -> Result<T, InvalidSetting> {
-    value
-        .parse()
-        .ok()
-        .filter(|n| *n >= least && *n <= most)
-        .ok_or(InvalidSetting::Value { key, allowed })
-}
-
-fn boolean(key: &'static str, value: &str) -> Result<bool, InvalidSetting> {
-    match value {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(InvalidSetting::Value { key, allowed: BOOL }),
-    }
-}
-
 fn header_text(key: &'static str, value: &str) -> Result<String, InvalidSetting> {
     if value.len() > spec::MAX_HEADER_BYTES || value.chars().any(|c| c.is_control() && c != '\t') {
         return Err(InvalidSetting::Value {
@@ -460,10 +461,25 @@ mod tests {
     #[test]
     fn every_key_reads_back_what_it_shows() {
         let defaults = Settings::default();
-        for key in Settings::KEYS {
+        for key in Settings::keys() {
             let mut settings = defaults.clone();
             settings.set(key, &defaults.value(key).unwrap()).unwrap();
             assert_eq!(settings, defaults, "{key}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_kept_in_thousandths() {
+        let mut settings = Settings::default();
+        for (text, milli, shown) in [
+            ("1.5", 1500, "1.5"),
+            ("0.0004", 0, "0"),
+            ("2", 2000, "2"),
+            (".125", 125, "0.125"),
+        ] {
+            settings.set("bt_seed_ratio_limit", text).unwrap();
+            assert_eq!(settings.seeding.ratio_milli, milli);
+            assert_eq!(settings.value("bt_seed_ratio_limit").unwrap(), shown);
         }
     }
 
@@ -485,6 +501,11 @@ mod tests {
             ("default_save_dir", "relative/dir"),
             ("proxy_port", "65536"),
             ("default_queue_id", "nowhere"),
+            ("bt_seed_ratio_limit", "-1"),
+            ("bt_seed_ratio_limit", "NaN"),
+            ("bt_seed_time_limit_minutes", "1.5"),
+            ("bt_seed_limit_operator", "xor"),
+            ("bt_seed_then_action", "forget"),
         ] {
             let message = settings.set(key, value).unwrap_err().to_string();
             assert!(message.starts_with(key), "{message}");

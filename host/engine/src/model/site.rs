@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
-use transfer::{CookieJar, SafeUrl, UserHost};
+use transfer::{CookieJar, SafeUrl, UserHost, safe_url::default_port};
 
 use crate::model::error::CommandError;
 
@@ -27,16 +27,6 @@ impl Site {
     /// Its text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-fn default_port(scheme: &str) -> Option<u16> {
-    match scheme {
-        "http" => Some(80),
-        "https" => Some(443),
-        "ftp" => Some(21),
-        "ftps" => Some(990),
-        _ => None,
     }
 }
 
@@ -152,6 +142,15 @@ mod tests {
         assert_eq!(site("example.test:8443/some/path?x"), "https://example.test:8443");
         assert_eq!(site("http://example.test:80/"), "http://example.test");
         assert_ne!(site("http://example.test"), site("https://example.test"));
+        for (text, normal) in [
+            ("ftp://Example.TEST:21/dir/", "ftp://example.test"),
+            ("ftpes://Example.TEST:21/", "ftpes://example.test"),
+            ("ftps://example.test:990", "ftps://example.test"),
+            ("sftp://example.test:22/~/x", "sftp://example.test"),
+            ("sftp://example.test:2222", "sftp://example.test:2222"),
+        ] {
+            assert_eq!(site(text), normal);
+        }
         for bad in ["", "https://", "mailto:x@y", "https://user@host.test", "magnet://x"] {
             assert_eq!(bad.parse::<Site>(), Err(CommandError::InvalidSite), "{bad}");
         }

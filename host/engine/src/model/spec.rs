@@ -1,17 +1,19 @@
 //! The specification of a task as the user gave it, and the limits of its fields.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use transfer::{Checksum, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret};
+use transfer::{
+    Checksum, FileName, GivenBy, OnConflict, PieceHashes, RequestOptions, RetryPolicy, SafeUrl, Secret, TorrentOptions,
+    source::MAX_URLS,
+};
 
 use crate::model::{
     id::{GroupId, QueueId},
     proxy::ProxyChoice,
     resolution::Resolution,
+    seeding::SeedLimits,
+    speed::Speeds,
 };
-
-/// The most URLs of one task. Mirror lists in the wild have a few dozen.
-pub const MAX_URLS: usize = 64;
 
 /// The most segments of one task.
 pub const MAX_SEGMENTS: u16 = 64;
@@ -27,6 +29,9 @@ pub const MAX_HEADER_BYTES: usize = 64 * 1024;
 
 /// The longest name of a queue or group.
 pub const MAX_LABEL_BYTES: usize = 512;
+
+/// The most additional trackers, and webseeds, of one torrent.
+pub const MAX_TRACKERS: usize = 256;
 
 /// The largest request body. Bodies are captured forms, not uploads.
 pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
@@ -65,6 +70,8 @@ pub struct TaskSpec {
     pub created_by: Option<Box<str>>,
     /// What the finished bytes must hash to.
     pub checksum: Option<Checksum>,
+    /// What the pieces of the finished bytes must hash to.
+    pub pieces: Option<Arc<PieceHashes>>,
     /// The size according to the page or plugin that supplied the URL.
     pub promised_size: Option<u64>,
     /// The media type according to the page or plugin that supplied the URL.
@@ -77,6 +84,8 @@ pub struct TaskSpec {
     pub start_paused: bool,
     /// Bytes per second at most; 0 is no limit.
     pub speed_limit_bytes: u64,
+    /// Bytes per second that it uploads at most; 0 is no limit.
+    pub upload_limit_bytes: u64,
     /// What to do if the name is taken; `None` is the settings' rule.
     pub on_conflict: Option<OnConflict>,
     /// Retries and time limits of a run; `None` is the transport's default.
@@ -93,6 +102,14 @@ pub struct TaskSpec {
     pub check_integrity: bool,
     /// Use no login of [`crate::Config::netrc`].
     pub no_netrc: bool,
+    /// The task's own limits of seeding.
+    pub seed_limits: SeedLimits,
+    /// Do not seed the finished file.
+    pub is_not_seeded: bool,
+    /// How it is downloaded if it is a torrent.
+    pub torrent: Option<Arc<TorrentOptions>>,
+    /// Whether a torrent file that the URL leads to is followed instead of saved; `None` is the settings' rule.
+    pub follow_torrent: Option<bool>,
 }
 
 /// What the copies of one request may have in bytes, if several tasks get it.
@@ -174,6 +191,10 @@ impl TaskSpec {
         if let Some(dir) = &self.save_dir {
             validate_dir(dir)?;
         }
+        if let Some(torrent) = &self.torrent {
+            check_limit("the number of trackers", torrent.trackers.len(), MAX_TRACKERS)?;
+            check_limit("the number of webseeds", torrent.webseeds.len(), MAX_TRACKERS)?;
+        }
         self.validate_request()
     }
 
@@ -213,6 +234,13 @@ impl TaskSpec {
         check_limit("body bytes", body_bytes(request), MAX_BODY_BYTES)
     }
 
+    pub(crate) fn speeds(&self) -> Speeds {
+        Speeds {
+            download: self.speed_limit_bytes,
+            upload: self.upload_limit_bytes,
+        }
+    }
+
     /// Takes the fields that most tasks have out of this specification, and leaves the rare ones.
     pub(crate) fn take_common(&mut self) -> (Vec<SafeUrl>, Option<FileName>, u16) {
         (
@@ -247,6 +275,15 @@ fn check_limit(field: &'static str, found: usize, limit: usize) -> Result<(), In
 }
 
 impl TaskSpec {
+    /// The size that a magnet link says its torrent has, if all of it is wanted.
+    pub(crate) fn announced_bytes(&self) -> Option<u64> {
+        let torrent = self.torrent.as_ref();
+        if torrent.is_some_and(|torrent| !torrent.files.is_empty()) {
+            return None;
+        }
+        transfer::source::announced(self.urls.first()?).total_bytes
+    }
+
     /// Whether `count` tasks with this request would need more memory than is allowed for copies of one.
     pub fn has_too_much_for(&self, count: usize) -> bool {
         let request = &self.request;
@@ -254,7 +291,8 @@ impl TaskSpec {
         let headers = headers.map(|(name, value)| name.len() + value.expose().len());
         let urls = self.urls.iter().map(|url| url.expose().len());
         let texts = request.cookies.expose().len() + request.referrer.len() + request.user_agent.len();
-        let bytes = texts + body_bytes(request) + headers.sum::<usize>() + urls.sum::<usize>();
+        let pieces = self.pieces.as_ref().map_or(0, |pieces| pieces.digest_bytes());
+        let bytes = texts + body_bytes(request) + headers.sum::<usize>() + urls.sum::<usize>() + pieces;
         bytes.saturating_mul(count) > MAX_REPEATED_BYTES
     }
 }

@@ -6,13 +6,15 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use transfer::{Checksum, Failure, FileName, Landing, SafeUrl, Stage};
+use transfer::{Checksum, Failure, FileName, GivenBy, Landing, RequestOptions, SafeUrl, Stage, TorrentOptions};
 
+pub use crate::model::fate::FileFate;
 use crate::model::{
     account::{AccountKey, AccountSlot, LoginNeed},
     file::{Move, part_files},
     id::{GroupId, QueueId, RunId, TaskId, Timestamp},
     resolution::{Resolution, ResolverId},
+    seeding::{AfterSeeding, SeedLimits, SeedState, Seeding},
     spec::TaskSpec,
 };
 
@@ -75,16 +77,6 @@ pub enum After {
     Requeue,
     /// Deleted. Such a task is no longer listed.
     Delete(FileFate),
-}
-
-/// Whether deleting a task deletes its finished file. Its part file is always deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FileFate {
-    /// Keep it.
-    #[default]
-    Keep,
-    /// Delete it, if the task created it.
-    Delete,
 }
 
 /// A scheduled retry.
@@ -179,6 +171,8 @@ pub struct Task {
     pub path: Option<Box<Path>>,
     /// Whether this task created the file at `path`; only then may deleting the task delete it.
     pub owns_file: bool,
+    /// Its seeding, if it uploaded anything or can be seeded.
+    pub seeding: Option<Box<Seeding>>,
     /// A file operation in progress. The row with it is on disk before the files are touched, so after a crash the
     /// operation is finished before anything else happens to the task.
     pub(crate) unsettled: Option<Box<Unsettled>>,
@@ -192,6 +186,8 @@ pub(crate) enum Unsettled {
     Renaming(FileName),
     /// The verified part file becomes the finished file.
     Landing(Landing),
+    /// The task is deleted with these files once its run has ended. Its row says so already.
+    Leaving(Vec<PathBuf>),
 }
 
 /// A [`TaskSpec`] packed, so that a hundred thousand fit in memory: most tasks are a URL and nothing else.
@@ -233,6 +229,33 @@ impl PackedSpec {
     /// Whether it has its own retry policy.
     pub(crate) fn has_retry_policy(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.retry.is_some())
+    }
+
+    pub(crate) fn download_as(&mut self, options: Arc<TorrentOptions>) {
+        self.rare.get_or_insert_default().torrent = Some(options);
+    }
+
+    /// Goes on with another URL that the first one led to. What was said of the first URL's bytes, and its request, are not
+    /// the other's.
+    pub(crate) fn become_at(&mut self, url: SafeUrl, given_by: GivenBy) {
+        self.urls = Box::new([url]);
+        self.file_name = None;
+        self.resolve(None);
+        if given_by != GivenBy::default() {
+            self.rare.get_or_insert_default();
+        }
+        if let Some(rare) = &mut self.rare {
+            rare.given_by = given_by;
+            rare.request = RequestOptions::default();
+            (rare.checksum, rare.pieces) = (None, None);
+            (rare.promised_size, rare.promised_type) = (None, None);
+        }
+        self.rare.take_if(|rare| **rare == TaskSpec::default());
+    }
+
+    pub(crate) fn limit_seeding(&mut self, limits: SeedLimits) {
+        self.rare.get_or_insert_default().seed_limits = limits;
+        self.rare.take_if(|rare| **rare == TaskSpec::default());
     }
 
     pub(crate) fn resolve(&mut self, resolution: Option<Resolution>) {
@@ -296,6 +319,25 @@ impl Task {
             Phase::Running(run) | Phase::Stopping { run, .. } => Some(run),
             _ => None,
         }
+    }
+
+    /// Its run that seeds.
+    pub fn seed_run(&self) -> Option<RunId> {
+        self.seeding.as_ref()?.run()
+    }
+
+    /// Whether it seeds, or will when there is a slot.
+    pub fn is_seeding(&self) -> bool {
+        let state = self.seeding.as_ref().map(|seeding| &seeding.state);
+        matches!(
+            state,
+            Some(SeedState::Waiting | SeedState::Seeding(_) | SeedState::Stopping(_, AfterSeeding::Wait))
+        )
+    }
+
+    /// Its run, whether it downloads or seeds.
+    pub(crate) fn any_run(&self) -> Option<RunId> {
+        self.run().map(|run| run.id).or(self.seed_run())
     }
 
     /// Whether it is paused, or will be once its run has ended.
@@ -378,7 +420,7 @@ impl Task {
         self.asked.resolution()
     }
 
-    /// The name of its file as far as known; else the last part of its URL.
+    /// The name of its file as far as known; else what a magnet link calls its torrent, or the last part of its URL.
     pub fn file_name(&self) -> String {
         let reserved = self
             .path
@@ -389,6 +431,9 @@ impl Task {
             return name.to_owned();
         }
         if let Some(name) = &self.asked.file_name {
+            return name.as_str().to_owned();
+        }
+        if let Some(name) = transfer::source::announced(self.url()).name {
             return name.as_str().to_owned();
         }
         let last = self.url().as_url().path().rsplit('/').next().unwrap_or("");
@@ -428,6 +473,9 @@ impl Task {
 
     /// The files to delete with the task.
     pub(crate) fn files_to_delete(&self, fate: FileFate) -> Vec<PathBuf> {
+        if let Some(Unsettled::Leaving(files)) = self.unsettled.as_deref() {
+            return files.clone();
+        }
         match (&self.phase, &self.path, fate) {
             (Phase::Completed, Some(path), FileFate::Delete) if self.owns_file => vec![path.to_path_buf()],
             _ => self.part_files(),
@@ -452,7 +500,7 @@ impl Task {
     /// Whether a file operation outside of a run is in progress. Until it has ended, no run and no other operation
     /// starts.
     pub(crate) fn is_settling(&self) -> bool {
-        self.unsettled.is_some() && self.run().is_none()
+        self.unsettled.is_some() && self.any_run().is_none()
     }
 
     /// The paths that no other task may use, case-folded, because file systems may ignore case.
@@ -477,14 +525,20 @@ impl Task {
         change(Arc::make_mut(&mut self.asked));
     }
 
+    /// Whether it is known which files are deleted with it.
+    pub(crate) fn is_leaving(&self) -> bool {
+        matches!(self.unsettled.as_deref(), Some(Unsettled::Leaving(_)))
+    }
+
     pub(crate) fn is_being_deleted(&self) -> bool {
-        matches!(
-            self.phase,
-            Phase::Stopping {
-                then: After::Delete(_),
-                ..
-            }
-        )
+        self.is_leaving()
+            || matches!(
+                self.phase,
+                Phase::Stopping {
+                    then: After::Delete(_),
+                    ..
+                }
+            )
     }
 }
 

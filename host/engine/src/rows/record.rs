@@ -1,13 +1,13 @@
 //! The JSON inside rows. Every field has a default, so that records of earlier versions can be read.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use data_encoding::BASE64;
 use jiff::civil::{DateTime, Time};
 use serde::{Deserialize, Serialize};
 use transfer::{
     Cookie, CookieJar, Credentials, Failure, FileName, GivenBy, Landing, OnConflict, RequestBody, RequestOptions,
-    RetryPolicy, SafeUrl, Secret, UserHost,
+    RetryPolicy, SafeUrl, Secret, TorrentOptions, UserHost,
 };
 
 use crate::model::{
@@ -16,6 +16,7 @@ use crate::model::{
     proxy::ProxyChoice,
     queue::{Days, Queue, QueueSpec, Schedule},
     resolution::{Item, Resolution, ResolverId},
+    seeding::{AfterSeeding, SeedEnd, SeedLimit, SeedLimits, SeedState, Seeding},
     spec::{TaskSpec, has_secrets},
     task::{AccountWait, LoginWait, PackedSpec, Phase, Unsettled},
 };
@@ -37,6 +38,7 @@ macro_rules! json {
 json!(RareRecord);
 json!(SecretRecord);
 json!(QueueRecord);
+json!(SeedingRecord);
 json!(UnsettledRecord);
 json!(WaitRecord);
 
@@ -68,6 +70,8 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     checksum: Option<String>,
     #[serde(skip_serializing_if = "is_default")]
+    pieces: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
     resolver: Option<String>,
     #[serde(skip_serializing_if = "is_default")]
     item: Option<String>,
@@ -84,6 +88,8 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     speed_limit_bytes: u64,
     #[serde(skip_serializing_if = "is_default")]
+    upload_limit_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
     on_conflict: Option<ConflictRecord>,
     #[serde(skip_serializing_if = "is_default")]
     retry: Option<RetryRecord>,
@@ -99,6 +105,15 @@ pub(super) struct RareRecord {
     check_integrity: bool,
     #[serde(skip_serializing_if = "is_default")]
     no_netrc: bool,
+    /// Those of [`SeedLimits`] in order, by their numbers on the wire.
+    #[serde(skip_serializing_if = "is_default")]
+    seed_limits: Option<[i64; 4]>,
+    #[serde(skip_serializing_if = "is_default")]
+    is_not_seeded: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    follow_torrent: Option<bool>,
+    #[serde(skip_serializing_if = "is_default")]
+    torrent: Option<TorrentRecord>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +122,24 @@ enum ConflictRecord {
     Rename,
     Overwrite,
     Skip,
+}
+
+impl ConflictRecord {
+    fn of(rule: OnConflict) -> Self {
+        match rule {
+            OnConflict::Rename => Self::Rename,
+            OnConflict::Overwrite => Self::Overwrite,
+            OnConflict::Skip => Self::Skip,
+        }
+    }
+
+    fn into_rule(self) -> OnConflict {
+        match self {
+            Self::Rename => OnConflict::Rename,
+            Self::Overwrite => OnConflict::Overwrite,
+            Self::Skip => OnConflict::Skip,
+        }
+    }
 }
 
 /// The URLs came from a web page or another program.
@@ -152,6 +185,25 @@ struct RetryRecord {
     cap_ms: u64,
 }
 
+impl RetryRecord {
+    fn of(policy: &RetryPolicy) -> Self {
+        Self {
+            attempts: policy.attempts,
+            base_ms: millis(policy.base),
+            cap_ms: millis(policy.cap),
+        }
+    }
+
+    fn into_policy(self) -> RetryPolicy {
+        RetryPolicy {
+            attempts: self.attempts,
+            base: Duration::from_millis(self.base_ms),
+            cap: Duration::from_millis(self.cap_ms),
+            ..RetryPolicy::default()
+        }
+    }
+}
+
 impl RareRecord {
     pub(super) fn of(asked: &PackedSpec) -> Option<Self> {
         let default = TaskSpec::default();
@@ -180,9 +232,11 @@ impl RareRecord {
             feed,
             created_by,
             checksum,
+            pieces,
             promised_size,
             promised_type,
             speed_limit_bytes,
+            upload_limit_bytes,
             on_conflict,
             retry,
             adopt,
@@ -191,6 +245,10 @@ impl RareRecord {
             max_not_found,
             check_integrity,
             no_netrc,
+            seed_limits,
+            is_not_seeded,
+            follow_torrent,
+            torrent,
         } = spec;
         let record = Self {
             mirrors: mirrors.iter().map(|url| url.expose().to_owned()).collect(),
@@ -202,6 +260,7 @@ impl RareRecord {
             is_direct: *proxy == ProxyChoice::Direct,
             ignore_tls_errors: *ignore_tls_errors,
             checksum: checksum.as_ref().map(ToString::to_string),
+            pieces: pieces.as_ref().map(ToString::to_string),
             resolver: resolution.as_ref().map(|it| it.resolver.to_string()),
             item: resolution
                 .as_ref()
@@ -213,22 +272,19 @@ impl RareRecord {
             promised_size: *promised_size,
             promised_type: promised_type.clone(),
             speed_limit_bytes: *speed_limit_bytes,
-            on_conflict: on_conflict.map(|rule| match rule {
-                OnConflict::Rename => ConflictRecord::Rename,
-                OnConflict::Overwrite => ConflictRecord::Overwrite,
-                OnConflict::Skip => ConflictRecord::Skip,
-            }),
-            retry: retry.map(|policy| RetryRecord {
-                attempts: policy.attempts,
-                base_ms: millis(policy.base),
-                cap_ms: millis(policy.cap),
-            }),
+            upload_limit_bytes: *upload_limit_bytes,
+            on_conflict: on_conflict.map(ConflictRecord::of),
+            retry: retry.map(|policy| RetryRecord::of(&policy)),
             adopt: *adopt,
             use_server_time: *use_server_time,
             lowest_speed_bytes: *lowest_speed_bytes,
             max_not_found: *max_not_found,
             check_integrity: *check_integrity,
             no_netrc: *no_netrc,
+            seed_limits: (*seed_limits != SeedLimits::default()).then(|| limits(seed_limits)),
+            is_not_seeded: *is_not_seeded,
+            follow_torrent: *follow_torrent,
+            torrent: torrent.as_deref().map(TorrentRecord::of),
         };
         (record != Self::default()).then_some(record)
     }
@@ -250,6 +306,11 @@ impl RareRecord {
                 .map(|text| text.parse())
                 .transpose()
                 .map_err(|error| format!("{error}"))?,
+            pieces: self
+                .pieces
+                .map(|text| text.parse().map(Arc::new))
+                .transpose()
+                .map_err(|error| format!("{error}"))?,
             resolution: resolution(self.resolver, self.item.as_deref()),
             given_by: self.given_by_other.map_or(GivenBy::User, StrangerRecord::into_given_by),
             created_by: self.created_by,
@@ -257,23 +318,19 @@ impl RareRecord {
             promised_size: self.promised_size,
             promised_type: self.promised_type,
             speed_limit_bytes: self.speed_limit_bytes,
-            on_conflict: self.on_conflict.map(|rule| match rule {
-                ConflictRecord::Rename => OnConflict::Rename,
-                ConflictRecord::Overwrite => OnConflict::Overwrite,
-                ConflictRecord::Skip => OnConflict::Skip,
-            }),
-            retry: self.retry.map(|record| RetryPolicy {
-                attempts: record.attempts,
-                base: Duration::from_millis(record.base_ms),
-                cap: Duration::from_millis(record.cap_ms),
-                ..RetryPolicy::default()
-            }),
+            upload_limit_bytes: self.upload_limit_bytes,
+            on_conflict: self.on_conflict.map(ConflictRecord::into_rule),
+            retry: self.retry.map(RetryRecord::into_policy),
             adopt: self.adopt,
             use_server_time: self.use_server_time,
             lowest_speed_bytes: self.lowest_speed_bytes,
             max_not_found: self.max_not_found,
             check_integrity: self.check_integrity,
             no_netrc: self.no_netrc,
+            seed_limits: self.seed_limits.map(read_limits).unwrap_or_default(),
+            is_not_seeded: self.is_not_seeded,
+            follow_torrent: self.follow_torrent,
+            torrent: self.torrent.map(TorrentRecord::into_options).transpose()?.map(Arc::new),
             request: RequestOptions {
                 method: self.method,
                 referrer: self.referrer,
@@ -292,6 +349,104 @@ impl RareRecord {
             group: None,
             start_paused: false,
         })
+    }
+}
+
+/// The options of a torrent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "it mirrors the options")]
+struct TorrentRecord {
+    #[serde(skip_serializing_if = "is_default")]
+    files: Vec<u32>,
+    #[serde(skip_serializing_if = "is_default")]
+    trackers: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    webseeds: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    is_sequential: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    edges_first: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    asks_for_files: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    stops_after_metadata: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    metadata_timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "is_default")]
+    stall_timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "is_default")]
+    max_peers: Option<u16>,
+    #[serde(skip_serializing_if = "is_default")]
+    paths: Vec<(u32, String)>,
+}
+
+impl TorrentRecord {
+    fn of(options: &TorrentOptions) -> Self {
+        let TorrentOptions {
+            files,
+            trackers,
+            webseeds,
+            is_sequential,
+            edges_first,
+            asks_for_files,
+            stops_after_metadata,
+            metadata_timeout,
+            stall_timeout,
+            max_peers,
+            paths,
+        } = options;
+        let texts = |urls: &[SafeUrl]| urls.iter().map(|url| url.expose().to_owned()).collect();
+        Self {
+            files: files.to_vec(),
+            trackers: texts(trackers),
+            webseeds: texts(webseeds),
+            is_sequential: *is_sequential,
+            edges_first: *edges_first,
+            asks_for_files: *asks_for_files,
+            stops_after_metadata: *stops_after_metadata,
+            metadata_timeout_ms: metadata_timeout.map(millis),
+            stall_timeout_ms: stall_timeout.map(millis),
+            max_peers: *max_peers,
+            paths: paths.clone(),
+        }
+    }
+
+    fn into_options(self) -> Result<TorrentOptions, String> {
+        Ok(TorrentOptions {
+            files: self.files.into(),
+            trackers: parse_urls(&self.trackers)?,
+            webseeds: parse_urls(&self.webseeds)?,
+            is_sequential: self.is_sequential,
+            edges_first: self.edges_first,
+            asks_for_files: self.asks_for_files,
+            stops_after_metadata: self.stops_after_metadata,
+            metadata_timeout: self.metadata_timeout_ms.map(Duration::from_millis),
+            stall_timeout: self.stall_timeout_ms.map(Duration::from_millis),
+            max_peers: self.max_peers,
+            paths: self.paths,
+        })
+    }
+}
+
+fn limits(limits: &SeedLimits) -> [i64; 4] {
+    let SeedLimits {
+        ratio_milli,
+        post_ratio_milli,
+        time_secs,
+        idle_secs,
+    } = limits;
+    [ratio_milli, post_ratio_milli, time_secs, idle_secs].map(|limit| limit.to_wire())
+}
+
+fn read_limits(numbers: [i64; 4]) -> SeedLimits {
+    let [ratio_milli, post_ratio_milli, time_secs, idle_secs] =
+        numbers.map(|number| SeedLimit::from_wire(number).unwrap_or_default());
+    SeedLimits {
+        ratio_milli,
+        post_ratio_milli,
+        time_secs,
+        idle_secs,
     }
 }
 
@@ -451,7 +606,95 @@ impl BodyRecord {
     }
 }
 
-/// The file operation in progress: exactly one of the two fields.
+/// What a task uploads. A live run is stored as a wait for a slot, because after a restart it is.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct SeedingRecord {
+    state: SeedStateRecord,
+    #[serde(skip_serializing_if = "is_default")]
+    uploaded_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    uploaded_at_completion: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    order: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    seeded_ms: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    idle_ms: u64,
+}
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SeedStateRecord {
+    #[default]
+    Downloading,
+    Waiting,
+    Ratio,
+    Time,
+    Idle,
+    User,
+    Off,
+    Failed(Failure),
+}
+
+impl SeedStateRecord {
+    fn of_end(end: &SeedEnd) -> Self {
+        match end {
+            SeedEnd::Ratio => Self::Ratio,
+            SeedEnd::Time => Self::Time,
+            SeedEnd::Idle => Self::Idle,
+            SeedEnd::User => Self::User,
+            SeedEnd::Off => Self::Off,
+            SeedEnd::Failed(failure) => Self::Failed(Failure::clone(failure)),
+        }
+    }
+
+    fn into_state(self) -> SeedState {
+        SeedState::Ended(match self {
+            Self::Downloading => return SeedState::Downloading,
+            Self::Waiting => return SeedState::Waiting,
+            Self::Ratio => SeedEnd::Ratio,
+            Self::Time => SeedEnd::Time,
+            Self::Idle => SeedEnd::Idle,
+            Self::User => SeedEnd::User,
+            Self::Off => SeedEnd::Off,
+            Self::Failed(failure) => SeedEnd::Failed(Box::new(failure)),
+        })
+    }
+}
+
+impl SeedingRecord {
+    pub(super) fn of(seeding: &Seeding) -> Self {
+        Self {
+            state: match &seeding.state {
+                SeedState::Downloading => SeedStateRecord::Downloading,
+                SeedState::Waiting | SeedState::Seeding(_) | SeedState::Stopping(_, AfterSeeding::Wait) => {
+                    SeedStateRecord::Waiting
+                }
+                SeedState::Stopping(_, AfterSeeding::End(end)) | SeedState::Ended(end) => SeedStateRecord::of_end(end),
+            },
+            uploaded_bytes: seeding.uploaded_bytes,
+            uploaded_at_completion: seeding.uploaded_at_completion,
+            order: seeding.order,
+            seeded_ms: millis(seeding.seeded),
+            idle_ms: millis(seeding.idle),
+        }
+    }
+
+    pub(super) fn into_seeding(self) -> Seeding {
+        Seeding {
+            state: self.state.into_state(),
+            uploaded_bytes: self.uploaded_bytes,
+            uploaded_at_completion: self.uploaded_at_completion,
+            order: self.order,
+            seeded: Duration::from_millis(self.seeded_ms),
+            idle: Duration::from_millis(self.idle_ms),
+            since: None,
+        }
+    }
+}
+
+/// The file operation in progress: at most one of the two fields.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct UnsettledRecord {
@@ -483,6 +726,8 @@ impl UnsettledRecord {
                     size_bytes: landing.size_bytes,
                 }),
             },
+            // Its row is one of a deleted task.
+            Unsettled::Leaving(_) => Self::default(),
         }
     }
 
@@ -560,6 +805,7 @@ impl WaitRecord {
 pub(super) struct QueueRecord {
     name: String,
     speed_limit_bytes: u64,
+    upload_limit_bytes: u64,
     max_concurrent: u32,
     default_save_dir: Option<String>,
     default_segments: u16,
@@ -578,6 +824,7 @@ impl QueueRecord {
         Self {
             name: spec.name.clone(),
             speed_limit_bytes: spec.speed_limit_bytes,
+            upload_limit_bytes: spec.upload_limit_bytes,
             max_concurrent: spec.max_concurrent,
             default_save_dir: spec.default_save_dir.as_deref().map(text),
             default_segments: spec.default_segments,
@@ -595,6 +842,7 @@ impl QueueRecord {
         let spec = QueueSpec {
             name: self.name,
             speed_limit_bytes: self.speed_limit_bytes,
+            upload_limit_bytes: self.upload_limit_bytes,
             max_concurrent: self.max_concurrent,
             default_save_dir: self.default_save_dir.map(Into::into),
             default_segments: self.default_segments,

@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use transfer::source::torrent_hash;
+
 use crate::{
     event::Event,
     milestone::{Milestone, TaskMilestone},
@@ -167,6 +169,7 @@ impl State {
         if task.run().is_some() {
             self.index.active.insert(serial);
         }
+        self.seeds.list(task, &self.settings.settings.seeding, self.uptime);
         if let Phase::Retrying(retry) = &task.phase {
             self.index.retries.insert((retry.at, serial));
         }
@@ -181,6 +184,9 @@ impl State {
             let limited = self.index.limited.entry(wait.account.clone()).or_default();
             limited.insert((wait.until, serial));
         }
+        if let Some(hash) = torrent_hash(task.url()) {
+            self.index.torrents.insert(hash, serial);
+        }
         self.index
             .reserved
             .extend(task.reservations().map(|path| (path, serial)));
@@ -192,6 +198,12 @@ impl State {
     pub(super) fn delist(&mut self, serial: u64) {
         let Some(task) = self.tasks.get(&serial) else { return };
         self.index.active.remove(&serial);
+        if let Some(hash) = torrent_hash(task.url())
+            && self.index.torrents.get(&hash) == Some(&serial)
+        {
+            self.index.torrents.remove(&hash);
+        }
+        self.seeds.delist(task);
         if let Phase::Retrying(retry) = &task.phase {
             self.index.retries.remove(&(retry.at, serial));
         }
@@ -283,7 +295,9 @@ impl State {
 
     fn task_row(&self, serial: u64) -> Row {
         match (self.tasks.get(&serial), self.leaving.get(&serial)) {
-            (Some(task), _) if task.is_being_deleted() => Row::TaskLeaving(serial, task.part_files()),
+            (Some(task), _) if task.is_being_deleted() => {
+                Row::TaskLeaving(serial, task.files_to_delete(FileFate::Keep))
+            }
             (Some(task), _) => Row::Task(Arc::clone(task)),
             (None, Some(paths)) => Row::TaskLeaving(serial, paths.clone()),
             (None, None) => Row::TaskDeleted(serial),
@@ -296,7 +310,8 @@ impl State {
         for (serial, saving) in std::mem::take(&mut self.changes.tasks) {
             let Some(task) = self.tasks.get(&serial) else { continue };
             if task.is_being_deleted() {
-                self.changes.rows.push(Row::TaskLeaving(serial, task.part_files()));
+                let files = task.files_to_delete(FileFate::Keep);
+                self.changes.rows.push(Row::TaskLeaving(serial, files));
                 continue;
             }
             match saving {
@@ -394,9 +409,11 @@ impl State {
 
     /// Deletes tasks that have no run.
     pub(super) fn delete_at_rest(&mut self, serials: &[u64], fate: FileFate) {
-        let files = serials
-            .iter()
-            .filter_map(|serial| Some((*serial, self.tasks.get(serial)?.files_to_delete(fate))));
+        let files = serials.iter().filter_map(|serial| {
+            let task = self.tasks.get(serial)?;
+            let files = self.leftovers.get(&task.id).cloned();
+            Some((*serial, files.unwrap_or_else(|| task.files_to_delete(fate))))
+        });
         self.discard(files.collect());
     }
 

@@ -51,7 +51,7 @@ impl State {
             Command::PauseAll => self.pause_each(&self.those(|_| true), effects),
             Command::ResumeAll => self.resume_all(effects),
             Command::IgnoreResolver(task) => self.ignore_resolver(task, effects)?,
-            Command::SetSpeedLimit(task, limit) => self.set_speed_limit(task, limit, effects)?,
+            Command::SetSpeeds(task, download, upload) => self.set_speeds(task, download, upload, effects)?,
             Command::Boost(task) => self.toggle_boost(task, effects)?,
             Command::GroupPause(group) => self.pause_each(&self.of_group(group)?, effects),
             Command::GroupResume(group) => self.resume_each(&self.of_group(group)?, effects),
@@ -71,6 +71,9 @@ impl State {
             Command::CookiesDelete(site) => self.cookies_delete(site)?,
             Command::CookiesClear => self.cookies_clear(),
             Command::LoggedIn(account) => self.logged_in(&account),
+            Command::ChangeTorrent(task, options) => self.change_torrent(task, options, effects)?,
+            Command::NoteFiles(task, files) => self.note_files(task, files)?,
+            Command::SetSeedLimits(task, limits) => self.set_seed_limits(task, limits, effects)?,
             Command::RequestRetry(task, delay) => self.request_retry(now, task, delay)?,
         }
         Ok(Reply::Done)
@@ -140,13 +143,18 @@ impl State {
         if settings == *self.settings.settings {
             return Ok(revision);
         }
-        effects.push(Effect::SetLimit(LimitScope::Global, settings.speed_limit_bytes));
+        effects.push(Effect::SetLimit(LimitScope::Global, settings.speeds()));
+        let has_new_seeding = settings.seeding != self.settings.settings.seeding;
+        let allowances = if has_new_seeding { self.allowances() } else { Vec::new() };
         self.settings = VersionedSettings {
             revision: revision + 1,
             settings: Arc::new(settings),
         };
         self.changes.rows.push(Row::Settings(self.settings.clone()));
         self.changes.settings = true;
+        if has_new_seeding {
+            self.seed_settings_changed(&allowances, effects);
+        }
         Ok(revision + 1)
     }
 }

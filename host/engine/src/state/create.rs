@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use transfer::{SafeUrl, source::torrent_hash};
+
 use crate::{
     model::{
         error::CommandError,
@@ -23,7 +25,13 @@ impl State {
         now: Timestamp,
         tasks: Vec<(TaskId, TaskSpec)>,
     ) -> Result<Vec<TaskId>, CommandError> {
+        let mut known = if self.settings.settings.dedup_same_url {
+            self.unfinished_urls()
+        } else {
+            HashMap::new()
+        };
         let mut ids = BTreeSet::new();
+        let mut torrents = HashMap::new();
         for (id, spec) in &tasks {
             spec.validate()?;
             if self.index.by_id.contains_key(id) || !ids.insert(*id) {
@@ -32,6 +40,13 @@ impl State {
             if self.deleted_feed_tasks.contains(id) {
                 return Err(CommandError::TaskDeleted(*id));
             }
+            if let Some(hash) = torrent_hash(&spec.urls[0]) {
+                let here = torrents.insert(hash, *id);
+                let owner = here.or_else(|| self.torrent_owner(&spec.urls[0]));
+                if let Some(owner) = owner.filter(|_| !known.contains_key(spec.urls[0].expose())) {
+                    return Err(CommandError::SameTorrent(owner));
+                }
+            }
             if let Some(queue) = spec.queue.filter(|queue| !self.queue_states.contains_key(queue)) {
                 return Err(CommandError::UnknownQueue(queue));
             }
@@ -39,11 +54,6 @@ impl State {
                 return Err(CommandError::UnknownGroup(group));
             }
         }
-        let mut known = if self.settings.settings.dedup_same_url {
-            self.unfinished_urls()
-        } else {
-            HashMap::new()
-        };
         let mut last_dir: Arc<Path> = Arc::clone(&self.download_dir);
         let mut created = Vec::with_capacity(tasks.len());
         for (id, spec) in tasks {
@@ -88,10 +98,11 @@ impl State {
             created_at: now,
             completed_at: None,
             done_bytes: 0,
-            total_bytes: spec.promised_size,
+            total_bytes: spec.promised_size.or_else(|| spec.announced_bytes()),
             save_dir: Arc::clone(last_dir),
             path: None,
             owns_file: false,
+            seeding: None,
             unsettled: None,
             asked: Arc::new(PackedSpec::pack(spec)),
         });
@@ -114,6 +125,20 @@ impl State {
             .and_then(|queue| queue.queue.spec.default_save_dir.clone())
             .or_else(|| self.settings.settings.default_save_dir.clone())
             .unwrap_or_else(|| self.download_dir.to_path_buf())
+    }
+
+    /// The task of the torrent that `url` names.
+    pub(super) fn torrent_owner(&self, url: &SafeUrl) -> Option<TaskId> {
+        let serial = self.index.torrents.get(&torrent_hash(url)?)?;
+        self.tasks.get(serial).map(|task| task.id)
+    }
+
+    /// Fails if `url` names the torrent of another task than `id`.
+    pub(super) fn check_torrent(&self, id: TaskId, url: Option<&SafeUrl>) -> Result<(), CommandError> {
+        let owner = url.and_then(|url| self.torrent_owner(url));
+        owner
+            .filter(|owner| *owner != id)
+            .map_or(Ok(()), |owner| Err(CommandError::SameTorrent(owner)))
     }
 
     pub(super) fn unfinished_urls(&self) -> HashMap<String, TaskId> {

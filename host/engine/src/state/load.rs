@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use transfer::{CookieJar, Credentials, Netrc};
@@ -21,7 +22,8 @@ use crate::{
     },
     state::{
         model::{
-            Index, State, accounts::Accounts, changes::Changes, groups::Groups, logins::Logins, queue_state::QueueState,
+            Index, State, accounts::Accounts, changes::Changes, groups::Groups, logins::Logins,
+            queue_state::QueueState, seeds::Seeds,
         },
         step::{Effect, Rename, Row},
     },
@@ -71,12 +73,15 @@ impl State {
             cookies: loaded.cookies.into_iter().collect(),
             logins: Logins::default(),
             accounts: Accounts::load(loaded.accounts),
+            seeds: Seeds::default(),
+            uptime: Duration::ZERO,
             boost: None,
             leaving: BTreeMap::new(),
             deleted_feed_tasks: loaded.deleted_feed_tasks.into_iter().collect(),
             unsaved_progress: BTreeSet::new(),
             last_serial: loaded.leaving.iter().map(|(serial, _)| *serial).max().unwrap_or(0),
             next_run: 0,
+            leftovers: BTreeMap::new(),
             is_closing: false,
             changes: Changes::default(),
         };
@@ -91,6 +96,7 @@ impl State {
         state.drop_empty_groups();
         state.resume_after_login();
         state.fill_slots(effects);
+        state.fill_seeds(effects);
         state.flush(effects);
         state
     }
@@ -116,6 +122,7 @@ impl State {
             if is_unfinished && !goes_on {
                 self.edit(serial, |task| task.phase = Phase::Paused);
             }
+            self.take_seeding(serial);
         }
     }
 
@@ -132,7 +139,8 @@ impl State {
                     }));
                 }
                 Some(Unsettled::Landing(_)) => self.check_landing(task.serial, effects),
-                None => {}
+                // Its row is one of a deleted task.
+                Some(Unsettled::Leaving(_)) | None => {}
             }
         }
     }

@@ -5,11 +5,13 @@ pub(super) mod changes;
 pub(super) mod groups;
 pub(super) mod logins;
 pub(super) mod queue_state;
+pub(super) mod seeds;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::civil::DateTime;
@@ -27,7 +29,9 @@ use crate::{
         site::{CookieSite, CookieSummary, Site},
         task::{Phase, Task},
     },
-    state::model::{accounts::Accounts, changes::Changes, groups::Groups, logins::Logins, queue_state::QueueState},
+    state::model::{
+        accounts::Accounts, changes::Changes, groups::Groups, logins::Logins, queue_state::QueueState, seeds::Seeds,
+    },
 };
 
 /// The engine's state.
@@ -46,6 +50,9 @@ pub struct State {
     pub(super) cookies: BTreeMap<CookieSite, Arc<CookieJar>>,
     pub(super) logins: Logins,
     pub(super) accounts: Accounts,
+    pub(super) seeds: Seeds,
+    /// How long the engine has run: a clock that nothing sets.
+    pub(super) uptime: Duration,
     /// The boosted task, which runs alone.
     pub(super) boost: Option<u64>,
     /// Deleted tasks whose files are not deleted yet.
@@ -56,6 +63,8 @@ pub struct State {
     pub(super) unsaved_progress: BTreeSet<u64>,
     pub(super) last_serial: u64,
     pub(super) next_run: u64,
+    /// What is deleted with tasks besides a part file, during [`Input::Discard`](super::Input::Discard).
+    pub(super) leftovers: BTreeMap<TaskId, Vec<PathBuf>>,
     pub(super) is_closing: bool,
     pub(super) changes: Changes,
 }
@@ -72,6 +81,8 @@ pub(super) struct Index {
     pub(super) waiting: BTreeMap<AccountSlot, BTreeSet<(u64, u64)>>,
     /// Those of them that wait for the limits of an account: until when, as far as they show it, and the serial.
     pub(super) limited: BTreeMap<AccountKey, BTreeSet<(Option<Timestamp>, u64)>>,
+    /// Tasks of torrents, by the hash: their files and records are kept by it, so there is one of each.
+    pub(super) torrents: HashMap<[u8; 20], u64>,
     /// Paths that unfinished tasks have reserved, with the serial of the task.
     pub(super) reserved: BTreeSet<(String, u64)>,
 }
@@ -147,6 +158,11 @@ impl State {
         self.index.retries.first().map(|(at, _)| *at)
     }
 
+    /// At which uptime a limit of seeding may be reached.
+    pub fn next_seed_end(&self) -> Option<Duration> {
+        self.seeds.next_due()
+    }
+
     /// When, in local time, the next [`Input::Clock`](super::Input::Clock) is due for a schedule.
     pub fn next_edge(&self, local: DateTime) -> Option<DateTime> {
         self.queue_states
@@ -172,9 +188,14 @@ impl State {
         self.tasks.values().any(|task| task.is_settling())
     }
 
-    /// The number of live runs.
+    /// The number of live runs that download.
     pub fn live_runs(&self) -> usize {
         self.index.active.len()
+    }
+
+    /// The number of live runs that seed.
+    pub fn live_seeds(&self) -> usize {
+        self.seeds.live()
     }
 
     /// Whether rows wait for a save retry.

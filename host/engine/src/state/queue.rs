@@ -102,7 +102,7 @@ impl State {
         if id.is_built_in() && before.spec.name != spec.name {
             return Err(CommandError::BuiltInQueue(id));
         }
-        effects.push(Effect::SetLimit(LimitScope::Queue(id), spec.speed_limit_bytes));
+        effects.push(Effect::SetLimit(LimitScope::Queue(id), spec.speeds()));
         self.alter_queue(id, |queue| queue.spec = spec);
         Ok(())
     }

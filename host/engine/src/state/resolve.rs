@@ -40,7 +40,13 @@ impl State {
 
     fn ask(&self, task: &Task, run: RunId, resolution: Resolution) -> Effect {
         let full_accounts = self.accounts.full_for(&resolution.resolver, run);
-        let Source { given_by, request, .. } = self.source(task, task.spec());
+        let Source {
+            given_by,
+            request,
+            netrc,
+            ignore_tls_errors,
+            ..
+        } = self.source(task, task.spec());
         Effect::Resolve(Box::new(Resolve {
             task: task.id,
             run,
@@ -50,6 +56,8 @@ impl State {
                 given_by,
                 request,
                 proxies: self.proxies(&task.spec().proxy),
+                netrc,
+                ignore_tls_errors,
                 attempts: task.attempts,
                 full_accounts,
             },
@@ -172,7 +180,7 @@ impl State {
         let id = GroupId::random();
         let spec = GroupSpec {
             name,
-            source_url: self.tasks[&serial].url().without_login().expose().to_owned(),
+            source_url: self.tasks[&serial].url().shown(),
             save_dir: Some(root.to_owned()),
             left_out,
         };
@@ -192,18 +200,23 @@ fn directory(root: &Path, file: &ListedFile) -> PathBuf {
 }
 
 impl ListedFile {
-    fn resolution(&self, resolver: &ResolverId) -> Resolution {
-        Resolution {
+    /// How the bytes are found; `None` for a file with a URL of its own.
+    fn resolution(&self, resolver: &ResolverId) -> Option<Resolution> {
+        let resolution = || Resolution {
             resolver: resolver.clone(),
             item: Some(self.item.clone()),
-        }
+        };
+        self.url.is_none().then(resolution)
     }
 }
 
 impl TaskSpec {
     /// The same, for one file of the resolver's list.
     fn of_file(mut self, resolver: &ResolverId, file: &ListedFile) -> Self {
-        self.resolution = Some(file.resolution(resolver));
+        if let Some(url) = &file.url {
+            self.urls = vec![url.clone()];
+        }
+        self.resolution = file.resolution(resolver);
         self.file_name = Some(file.name.clone());
         self.promised_size = file.size_bytes;
         self.checksum.clone_from(&file.checksum);
@@ -217,7 +230,10 @@ impl Task {
         self.total_bytes = file.size_bytes.or(self.total_bytes);
         self.ask(|asked| {
             asked.file_name.get_or_insert_with(|| file.name.clone());
-            asked.resolve(Some(file.resolution(resolver)));
+            if let Some(url) = &file.url {
+                asked.urls = vec![url.clone()].into();
+            }
+            asked.resolve(file.resolution(resolver));
             asked.verify_with(file.checksum.as_ref());
         });
     }

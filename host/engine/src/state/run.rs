@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use transfer::{Failure, FailureKind, Finished, Landing, Outcome, Progress};
+use transfer::{Failure, FailureKind, Finished, GivenBy, Landing, Outcome, Progress, SafeUrl};
 
 use crate::{
     milestone::TaskMilestone,
@@ -89,6 +89,7 @@ impl State {
                     size_bytes: landing.size_bytes,
                     received_bytes: 0,
                     is_own: true,
+                    can_seed: false,
                 };
                 self.finished(now, serial, finished);
             }
@@ -96,8 +97,12 @@ impl State {
         }
     }
 
-    pub(super) fn progressed(&mut self, samples: Vec<(TaskId, RunId, Progress)>) {
+    pub(super) fn progressed(&mut self, samples: Vec<(TaskId, RunId, Progress)>, effects: &mut Vec<Effect>) {
         for (id, run, progress) in samples {
+            if let Some(serial) = self.serial_of_seed(id, run) {
+                self.seed_progressed(serial, &progress, effects);
+                continue;
+            }
             let Some(serial) = self.serial_of_run(id, run) else {
                 continue;
             };
@@ -105,7 +110,8 @@ impl State {
             let before = &self.tasks[&serial];
             let is_told = before.run().is_some_and(|run| run.stage != progress.stage)
                 || (progress.total_bytes.is_some() && before.total_bytes != progress.total_bytes);
-            if before.done_bytes != progress.done_bytes || is_told {
+            let uploaded = before.seeding.as_ref().map_or(0, |seeding| seeding.uploaded_bytes);
+            if before.done_bytes != progress.done_bytes || uploaded < progress.uploaded_bytes || is_told {
                 self.record(serial, |task| {
                     // A direct URL that delivered bytes before it expired resets the attempts.
                     if progress.done_bytes > task.done_bytes && task.resolution().is_some() {
@@ -113,6 +119,9 @@ impl State {
                     }
                     task.done_bytes = progress.done_bytes;
                     task.total_bytes = progress.total_bytes.or(task.total_bytes);
+                    if uploaded < progress.uploaded_bytes {
+                        task.seeding.get_or_insert_default().uploaded_bytes = progress.uploaded_bytes;
+                    }
                 });
             }
             if is_told {
@@ -128,6 +137,10 @@ impl State {
         outcome: Outcome,
         effects: &mut Vec<Effect>,
     ) {
+        if let Some(serial) = self.serial_of_seed(id, run) {
+            self.seed_ended(serial, outcome, effects);
+            return;
+        }
         let Some(serial) = self.serial_of_run(id, run) else {
             return;
         };
@@ -140,6 +153,7 @@ impl State {
             _ => None,
         };
         match (outcome, then) {
+            (_, Some(After::Delete(fate))) if self.tasks[&serial].is_leaving() => self.delete_at_rest(&[serial], fate),
             (Outcome::Finished(finished), Some(After::Delete(fate))) => {
                 let made = if fate == FileFate::Delete && finished.is_own {
                     vec![finished.path]
@@ -150,6 +164,9 @@ impl State {
             }
             (Outcome::Finished(finished), _) => self.finished(now, serial, finished),
             (_, Some(After::Delete(fate))) => self.delete_at_rest(&[serial], fate),
+            (Outcome::Became { url, given_by }, then) => {
+                self.became(now, serial, (url, given_by), then == Some(After::Pause));
+            }
             (_, Some(After::Pause)) => self.edit(serial, |task| task.phase = Phase::Paused),
             (_, Some(After::Requeue)) => self.edit(serial, |task| task.phase = Phase::Pending),
             (Outcome::Skipped { existing }, None) => {
@@ -163,6 +180,7 @@ impl State {
             }
             (Outcome::Failed(failure), None) if self.is_expired(serial, &failure) => self.relink(now, serial, failure),
             (Outcome::Failed(failure), None) => self.failed(now, serial, failure),
+            (Outcome::Waits, None) => self.edit(serial, |task| task.phase = Phase::Paused),
             (Outcome::Stopped, None) => {
                 let failure = Failure::new(
                     FailureKind::Internal,
@@ -189,7 +207,25 @@ impl State {
         most.is_none_or(|most| self.tasks[&serial].attempts < most)
     }
 
+    /// A task whose URL led to the description of a download goes on with the URL of that.
+    fn became(&mut self, now: Timestamp, serial: u64, (url, given_by): (SafeUrl, GivenBy), is_paused: bool) {
+        if let Some(owner) = self.torrent_owner(&url) {
+            let error = CommandError::SameTorrent(owner);
+            self.failed(now, serial, Failure::new(FailureKind::Exists, error.to_string()));
+            return;
+        }
+        self.edit_spec(serial, |task| {
+            task.ask(|asked| asked.become_at(url, given_by));
+            task.phase = if is_paused { Phase::Paused } else { Phase::Pending };
+            task.path = None;
+            task.unsettled = None;
+            task.done_bytes = 0;
+            task.total_bytes = task.spec().announced_bytes();
+        });
+    }
+
     fn finished(&mut self, now: Timestamp, serial: u64, finished: Finished) {
+        let can_seed = finished.can_seed;
         self.edit(serial, |task| {
             task.phase = Phase::Completed;
             task.path = Some(finished.path.into_boxed_path());
@@ -202,6 +238,9 @@ impl State {
             task.total_bytes = Some(finished.size_bytes);
             task.completed_at = Some(now);
         });
+        if can_seed {
+            self.begin_seeding(serial);
+        }
     }
 
     /// Only the kind of a failure decides whether it is retried.

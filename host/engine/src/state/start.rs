@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use transfer::{ConnectionPlan, CookieJar, GivenBy, SafeUrl, Source, Target, UserHost};
+use transfer::{ConnectionPlan, CookieJar, GivenBy, Purpose, SafeUrl, Source, Target, UserHost};
 
 use crate::{
     model::{
@@ -63,8 +63,10 @@ impl State {
             task: task.id,
             run,
             queue: task.queue,
-            speed_limit_bytes: spec.speed_limit_bytes,
-            queue_limit_bytes: queue.speed_limit_bytes,
+            task_speeds: spec.speeds(),
+            queue_speeds: queue.speeds(),
+            purpose: Purpose::Download,
+            uploaded_bytes: task.seeding.as_ref().map_or(0, |seeding| seeding.uploaded_bytes),
             retry,
             source: match link {
                 Some(link) => self.source_at(task, spec, link),
@@ -121,9 +123,12 @@ impl State {
             request,
             ignore_tls_errors: spec.ignore_tls_errors,
             checksum: spec.checksum,
+            pieces: spec.pieces,
             promised_size: spec.promised_size,
             promised_type: spec.promised_type,
             segments: Arc::default(),
+            torrent: spec.torrent,
+            follows_torrents: spec.follow_torrent.unwrap_or(settings.follows_torrents),
         }
     }
 

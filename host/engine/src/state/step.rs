@@ -2,6 +2,7 @@
 //! everything that touches a disk, a run or a subscriber is done by the driver.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -9,7 +10,8 @@ use std::{
 
 use jiff::civil::DateTime;
 use transfer::{
-    ConnectionPlan, CookieJar, Credentials, FileName, Landing, Outcome, Progress, RetryPolicy, SafeUrl, Source, Target,
+    ConnectionPlan, CookieJar, Credentials, FileName, Landing, Outcome, Progress, Purpose, RetryPolicy, SafeUrl,
+    Source, Target, TorrentOptions,
 };
 
 use crate::{
@@ -23,9 +25,11 @@ use crate::{
         id::{GroupId, QueueId, RunId, TaskId},
         queue::{Queue, QueueSpec, Schedule},
         resolution::ResolverId,
+        seeding::SeedLimits,
         settings::{Settings, VersionedSettings},
         site::{CookieSite, Site},
         spec::TaskSpec,
+        speed::Speeds,
         task::{FileFate, Task},
     },
     resolver::{ResolveRequest, Resolved, Unresolved},
@@ -49,7 +53,7 @@ pub enum Command {
     ChangeUrl(TaskId, SafeUrl, Option<ResolverId>),
     ChangeSpec(TaskId, Box<TaskSpec>, Box<TaskSpec>),
     IgnoreResolver(TaskId),
-    SetSpeedLimit(TaskId, u64),
+    SetSpeeds(TaskId, Option<u64>, Option<u64>),
     Boost(TaskId),
     MoveTask(TaskId, Option<QueueId>),
     QueueCreate(QueueId, Box<QueueSpec>),
@@ -74,6 +78,9 @@ pub enum Command {
     CookiesClear,
     LoggedIn(AccountKey),
     RequestRetry(TaskId, Duration),
+    SetSeedLimits(TaskId, SeedLimits),
+    ChangeTorrent(TaskId, Arc<TorrentOptions>),
+    NoteFiles(TaskId, Box<[u32]>),
 }
 
 /// Shown to the user.
@@ -128,6 +135,9 @@ pub enum Input {
     NotSaved(Vec<Row>),
     /// It is time to try to save again.
     SaveAgain,
+    /// A command that deletes, with the files and directories that go with those tasks whose transports leave more than a part
+    /// file.
+    Discard(Command, BTreeMap<TaskId, Vec<PathBuf>>),
     /// Stops all runs and starts no more.
     Shutdown,
 }
@@ -157,11 +167,13 @@ pub enum Effect {
         rest: Vec<PathBuf>,
     },
     /// A limit changed.
-    SetLimit(LimitScope, u64),
+    SetLimit(LimitScope, Speeds),
     /// Publish an event.
     Emit(Event),
     /// Announce these milestones, in this order.
     Announce(Vec<Milestone>),
+    /// Delete this task, as its user would.
+    Delete(TaskId, FileFate),
 }
 
 /// A rename of a task's files.
@@ -195,10 +207,14 @@ pub struct Start {
     pub run: RunId,
     /// Its queue, for the limit.
     pub queue: QueueId,
-    /// The task's own limit; 0 is none.
-    pub speed_limit_bytes: u64,
-    /// Its queue's limit; 0 is none.
-    pub queue_limit_bytes: u64,
+    /// The task's own limits.
+    pub task_speeds: Speeds,
+    /// Its queue's limits.
+    pub queue_speeds: Speeds,
+    /// Whether it downloads or seeds.
+    pub purpose: Purpose,
+    /// Bytes uploaded by earlier runs.
+    pub uploaded_bytes: u64,
     /// What to move.
     pub source: Source,
     /// Where to.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use transfer::{FileName, SafeUrl};
+use transfer::{Discarded, FileName, SafeUrl};
 
 use crate::{
     event::Event,
@@ -10,12 +10,13 @@ use crate::{
         error::CommandError,
         id::{GroupId, TaskId},
         resolution::ResolverId,
+        seeding::SeedEnd,
         spec::TaskSpec,
         task::{After, FileFate, PackedSpec, Phase, Unsettled},
     },
     state::{
         model::State,
-        step::{Effect, LimitScope, Rename, Reply, SECRETS_DROPPED},
+        step::{Command, Effect, LimitScope, Rename, Reply, SECRETS_DROPPED},
     },
 };
 
@@ -33,9 +34,14 @@ impl State {
         Ok(self.those(|task| task.group == Some(group)))
     }
 
+    /// Pauses a task that waits or runs; ends the seeding of one that is completed.
     pub(super) fn pause(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
         match self.tasks[&serial].phase {
+            Phase::Completed if self.tasks[&serial].is_seeding() => {
+                self.end_seeding(serial, SeedEnd::User, effects);
+                Ok(())
+            }
             Phase::Completed | Phase::Failed(_) => Err(self.wrong_phase(serial, "pause")),
             _ => {
                 self.pause_each(&[serial], effects);
@@ -68,7 +74,7 @@ impl State {
     pub(super) fn resume(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
         if self.tasks[&serial].phase == Phase::Completed {
-            return Err(self.wrong_phase(serial, "resume"));
+            return self.seed_again(serial, effects);
         }
         self.resume_each(&[serial], effects);
         Ok(())
@@ -117,6 +123,29 @@ impl State {
         self.resume_each(&running, effects);
     }
 
+    /// The tasks that a command deletes, if it does.
+    pub fn discarded_by(&self, command: &Command) -> Vec<(TaskId, Discarded)> {
+        let (serials, fate) = match command {
+            Command::Delete(task, fate) => (self.known(&[*task]), *fate),
+            Command::DeleteMany(tasks, fate) => (self.known(tasks), *fate),
+            Command::GroupDelete(group, fate) => (self.of_group(*group).unwrap_or_default(), *fate),
+            _ => return Vec::new(),
+        };
+        let discarded = |serial: u64| {
+            let task = &self.tasks[&serial];
+            let is_finished = task.phase == Phase::Completed;
+            let discarded = Discarded {
+                url: task.url().clone(),
+                directory: task.save_dir.to_path_buf(),
+                path: task.path.as_deref().map(ToOwned::to_owned),
+                is_finished,
+                deletes_finished: fate == FileFate::Delete && task.owns_file,
+            };
+            (task.id, discarded)
+        };
+        serials.into_iter().map(discarded).collect()
+    }
+
     pub(super) fn delete(
         &mut self,
         serials: &[u64],
@@ -126,12 +155,15 @@ impl State {
         if serials.iter().any(|serial| self.tasks[serial].is_settling()) {
             return Err(CommandError::Busy);
         }
-        let (live, at_rest): (Vec<u64>, Vec<u64>) =
-            serials.iter().partition(|serial| self.tasks[*serial].run().is_some());
+        let (live, at_rest): (Vec<u64>, Vec<u64>) = serials
+            .iter()
+            .partition(|serial| self.tasks[*serial].any_run().is_some());
         for serial in live {
             self.leave_group(serial);
             self.announce_deleted(&Arc::clone(&self.tasks[&serial]));
             self.stop_run(serial, After::Delete(fate), effects);
+            let files = self.leftovers.remove(&self.tasks[&serial].id);
+            self.delete_seed(serial, files, fate, effects);
         }
         self.delete_at_rest(&at_rest, fate);
         Ok(())
@@ -143,7 +175,7 @@ impl State {
         if task.is_settling() {
             return Err(CommandError::Busy);
         }
-        if task.run().is_some() {
+        if task.any_run().is_some() {
             return Err(self.wrong_phase(serial, "rename"));
         }
         let (Some(from), Some(to)) = (task.path.as_deref(), task.renamed_path(&name)) else {
@@ -201,6 +233,7 @@ impl State {
         resolver: Option<ResolverId>,
         effects: &mut Vec<Effect>,
     ) -> Result<Reply, CommandError> {
+        self.check_torrent(id, Some(&url))?;
         let mut has_dropped = false;
         self.update_spec(id, effects, |asked| has_dropped = asked.change_url(url, resolver))?;
         Ok(secrets_dropped(id, has_dropped, effects))
@@ -230,6 +263,7 @@ impl State {
             let is_gone = old.credentials().is_some() && !spec.urls.contains(old);
             has_dropped = spec.request.drop_secrets_of(&before.request) || is_gone;
         }
+        self.check_torrent(id, spec.urls.first())?;
         let dir = spec.save_dir.take().filter(|dir| **dir != *task.save_dir);
         if *task.asked != PackedSpec::pack(before) {
             return Err(CommandError::Busy);
@@ -246,20 +280,22 @@ impl State {
         Ok(secrets_dropped(id, has_dropped, effects))
     }
 
-    pub(super) fn set_speed_limit(
+    /// Changes those of a task's own limits that are given.
+    pub(super) fn set_speeds(
         &mut self,
         id: TaskId,
-        limit: u64,
+        download: Option<u64>,
+        upload: Option<u64>,
         effects: &mut Vec<Effect>,
     ) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
-        self.edit_spec(serial, |task| {
-            let mut spec = task.spec();
-            spec.speed_limit_bytes = limit;
-            task.asked = Arc::new(PackedSpec::pack(spec));
-        });
-        if let Some(run) = self.tasks[&serial].run() {
-            effects.push(Effect::SetLimit(LimitScope::Run(run.id), limit));
+        let mut spec = self.tasks[&serial].spec();
+        spec.speed_limit_bytes = download.unwrap_or(spec.speed_limit_bytes);
+        spec.upload_limit_bytes = upload.unwrap_or(spec.upload_limit_bytes);
+        let speeds = spec.speeds();
+        self.edit_spec(serial, |task| task.asked = Arc::new(PackedSpec::pack(spec)));
+        if let Some(run) = self.tasks[&serial].any_run() {
+            effects.push(Effect::SetLimit(LimitScope::Run(run), speeds));
         }
         Ok(())
     }
@@ -292,6 +328,7 @@ impl State {
             Phase::Running(_) => "running",
             Phase::Stopping { .. } => "stopping",
             Phase::Paused => "paused",
+            Phase::Completed if self.tasks[&serial].seed_run().is_some() => "seeding",
             Phase::Completed => "completed",
             Phase::Failed(_) => "failed",
         };

@@ -9,8 +9,8 @@ use std::{
 
 use proptest::prelude::*;
 use transfer::{
-    CookieJar, Credentials, Failure, FailureKind, FileName, Finished, Landing, OnConflict, Outcome, Progress, SafeUrl,
-    Secret, Stage,
+    CookieJar, Credentials, Failure, FailureKind, FileName, Finished, Landing, OnConflict, Outcome, Progress, Purpose,
+    SafeUrl, Secret, Stage, TorrentOptions,
 };
 
 use super::*;
@@ -23,9 +23,11 @@ use crate::{
         id::{GroupId, QueueId, RunId, TaskId},
         proxy::SystemProxy,
         queue::{Days, Queue, QueueSpec, Schedule},
+        seeding::{AfterSeeding, SeedEnd, SeedLimit, SeedLimits, SeedOperator, SeedSettings, SeedState, SeedThen},
         settings::{FileMissingAction, Settings, VersionedSettings},
         site::{CookieSite, Site},
         spec::TaskSpec,
+        speed::Speeds,
         task::{FileFate, Retry, Status, Task, Unsettled},
     },
 };
@@ -36,13 +38,16 @@ mod histories;
 mod logins;
 mod milestones;
 mod resolving;
+mod seeding;
 
 /// A state, and a model of the driver and the database.
 struct World {
     state: State,
     now: Timestamp,
-    /// Live runs, in order of their start.
+    /// Live runs that download, in order of their start.
     live: BTreeMap<RunId, Start>,
+    /// Live runs that seed.
+    seeds: BTreeMap<RunId, Start>,
     questions: Vec<Resolve>,
     /// Runs whose resolver was asked and that have not started since.
     resolved: BTreeSet<RunId>,
@@ -52,7 +57,8 @@ struct World {
     deletions: Vec<(u64, Vec<PathBuf>)>,
     renames: Vec<(TaskId, Vec<Move>)>,
     landings: Vec<(TaskId, Landing)>,
-    limits: Vec<(LimitScope, u64)>,
+    limits: Vec<(LimitScope, Speeds)>,
+    deletes: Vec<(TaskId, FileFate)>,
     saved: Saved,
 }
 
@@ -142,7 +148,16 @@ fn at_rest(task: &Task) -> Task {
         Phase::Stopping { .. } => Phase::Paused,
         other => other.clone(),
     };
-    Task { phase, ..task.clone() }
+    let mut task = Task { phase, ..task.clone() };
+    if let Some(seeding) = task.seeding.as_deref_mut() {
+        seeding.since = None;
+        seeding.state = match &seeding.state {
+            SeedState::Seeding(_) | SeedState::Stopping(_, AfterSeeding::Wait) => SeedState::Waiting,
+            SeedState::Stopping(_, AfterSeeding::End(end)) => SeedState::Ended(end.clone()),
+            other => other.clone(),
+        };
+    }
+    task
 }
 
 impl World {
@@ -176,6 +191,7 @@ impl World {
             state,
             now: Timestamp::from_unix_millis(1_000_000),
             live: BTreeMap::new(),
+            seeds: BTreeMap::new(),
             questions: Vec::new(),
             resolved: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -185,6 +201,7 @@ impl World {
             renames: Vec::new(),
             landings: Vec::new(),
             limits: Vec::new(),
+            deletes: Vec::new(),
             saved,
         };
         world.perform(effects);
@@ -195,12 +212,16 @@ impl World {
         let mut effects = Vec::new();
         let reply = self.state.apply(self.now, input, &mut effects);
         self.perform(effects);
+        for (task, fate) in std::mem::take(&mut self.deletes) {
+            self.command(Command::Delete(task, fate)).unwrap();
+        }
         reply
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
+                Effect::Start(start) if start.purpose != Purpose::Download => self.start_seed(*start),
                 Effect::Start(start) => {
                     // A run that was resolved first has its place since then.
                     if !self.resolved.remove(&start.run) {
@@ -227,6 +248,7 @@ impl World {
                 Effect::SetLimit(scope, limit) => self.limits.push((scope, limit)),
                 Effect::Emit(event) => self.events.push(event),
                 Effect::Announce(milestones) => self.milestones.extend(milestones),
+                Effect::Delete(task, fate) => self.deletes.push((task, fate)),
             }
         }
     }
@@ -310,6 +332,7 @@ fn finished(path: &str) -> Outcome {
         size_bytes: 10,
         received_bytes: 10,
         is_own: true,
+        can_seed: false,
     })
 }
 
@@ -976,12 +999,16 @@ fn queues_keep_their_rules() {
     let mut limited = named("main");
     limited.speed_limit_bytes = 99;
     world.command(Command::QueueUpdate(QueueId::Main, limited)).unwrap();
-    assert_eq!(world.limits, [(LimitScope::Queue(QueueId::Main), 99)]);
+    let speeds = Speeds {
+        download: 99,
+        upload: 0,
+    };
+    assert_eq!(world.limits, [(LimitScope::Queue(QueueId::Main), speeds)]);
     world.command(Command::QueueDelete(own)).unwrap();
     assert_eq!(world.state.task(task).unwrap().queue, QueueId::Main);
     assert_eq!(world.stopped.len(), 1, "its run had the old queue's limits");
     world.end(task, Outcome::Stopped);
-    assert_eq!(world.live.values().next().unwrap().queue_limit_bytes, 99);
+    assert_eq!(world.live.values().next().unwrap().queue_speeds, speeds);
 }
 
 #[test]
@@ -989,6 +1016,7 @@ fn settings_change_whole_and_only_at_the_expected_revision() {
     let mut world = World::new();
     let wanted = Settings {
         speed_limit_bytes: 7,
+        upload_limit_bytes: 8,
         ..Settings::default()
     };
     let change = |expected| Command::ChangeSettings(expected, Box::new(wanted.clone()));
@@ -997,7 +1025,8 @@ fn settings_change_whole_and_only_at_the_expected_revision() {
         Err(CommandError::Conflict { revision: 0 })
     );
     assert_eq!(world.command(change(Some(0))), Ok(Reply::Revision(1)));
-    assert_eq!(world.limits, [(LimitScope::Global, 7)]);
+    let speeds = Speeds { download: 7, upload: 8 };
+    assert_eq!(world.limits, [(LimitScope::Global, speeds)]);
     assert_eq!(
         world.command(change(None)),
         Ok(Reply::Revision(1)),

@@ -52,7 +52,8 @@ fn drive_list(list: &str) -> (Exit, Vec<String>) {
     let exit = runtime
         .block_on(drive(
             &plan,
-            Arc::new(FakeTransport::new(SCHEMES, run)),
+            vec![Arc::new(FakeTransport::new(SCHEMES, run))],
+            &Torrents::new(plan.swarm.config().unwrap()),
             Box::new(screen.clone()),
         ))
         .unwrap();

@@ -119,3 +119,54 @@ fn active_files_are_in_the_order_of_the_input() {
     let active: Vec<_> = ledger.active().iter().map(|file| file.index).collect();
     assert_eq!(active, [4, 9]);
 }
+
+#[test]
+fn files_of_a_directory_have_their_own_urls_and_positions_that_nothing_else_gets() {
+    let (mut ledger, ids, mut screen) = ledger_with(&[0]);
+    let other = TaskId::random();
+    ledger.note_listed(ids[0], "ftp://a.test/pub/one".to_owned());
+    ledger.note_listed(other, "ftp://a.test/pub/two".to_owned());
+    assert_eq!(ledger.expect_more(2), 2..4, "those of a document that is followed");
+    ledger.note_listed(other, "ftp://a.test/pub/two".to_owned());
+    for id in [ids[0], other] {
+        ledger.changed(id, change(TaskState::Running), &mut screen);
+    }
+    let active: Vec<_> = ledger
+        .active()
+        .iter()
+        .map(|file| (file.index, file.url.clone()))
+        .collect();
+    assert_eq!(
+        active,
+        [
+            (0, "ftp://a.test/pub/one".to_owned()),
+            (1, "ftp://a.test/pub/two".to_owned())
+        ]
+    );
+    assert_eq!(ledger.totals().count, 4);
+}
+
+#[test]
+fn a_description_that_was_followed_gives_its_place_to_what_it_describes() {
+    let (mut ledger, ids, mut screen) = ledger_with(&[0]);
+    ledger.changed(ids[0], change(TaskState::Running), &mut screen);
+    let became = Change {
+        state: TaskState::Waiting,
+        path: None,
+        total_bytes: None,
+    };
+    ledger.changed(ids[0], became, &mut screen);
+    let torrent = Change {
+        path: Some(Path::new("/data/work")),
+        ..change(TaskState::Running)
+    };
+    ledger.changed(ids[0], torrent, &mut screen);
+    assert_eq!(
+        screen.lines(),
+        [
+            "0 started",
+            "0 named /data/sub/x.bin Some(100)",
+            "0 named /data/work Some(100)"
+        ]
+    );
+}

@@ -3,6 +3,7 @@
 use std::fs;
 
 use clap::Parser as _;
+use engine::SeedLimit;
 use transfer::{ConnectionPlan, RequestBody, RetryPolicy, SafeUrl};
 
 use super::*;
@@ -103,9 +104,44 @@ fn the_defaults_are_the_transports() {
         retry: Some(RetryPolicy::default()),
         adopt: true,
         use_server_time: Some(false),
+        is_not_seeded: true,
+        follow_torrent: Some(true),
         ..TaskSpec::parse("http://a.test/").unwrap()
     };
     assert_eq!(plan.wanted.tasks().next(), Some(expected));
+}
+
+#[test]
+fn a_torrent_is_seeded_only_with_a_limit_and_files_are_counted_from_1() {
+    let task = only_task(&[
+        "http://a.test/x.torrent",
+        "--select-file=5,1,3-4,4",
+        "--seed-ratio=1.5",
+        "--seed-time=0.5",
+        "--no-follow-torrent",
+    ]);
+    assert_eq!(task.torrent.unwrap().files[..], [0, 2, 3, 4]);
+    assert!(!task.is_not_seeded);
+    let limits = task.seed_limits;
+    assert_eq!(
+        (limits.ratio_milli, limits.time_secs),
+        (SeedLimit::Own(1500), SeedLimit::Own(30))
+    );
+    assert_eq!(task.follow_torrent, Some(false));
+    for wrong in [
+        "--select-file=",
+        "--select-file=0",
+        "--select-file=3-1",
+        "--select-file=200001",
+        "--seed-ratio=0",
+        "--seed-ratio=NaN",
+        "--seed-time=0",
+    ] {
+        assert!(
+            Line::try_parse_from(["get", "http://a.test/", wrong]).is_err(),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]

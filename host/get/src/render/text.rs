@@ -205,6 +205,7 @@ fn figures(file: &FileView, percent: &str) -> String {
     let doing = match file.stage {
         Stage::Preparing => "preparing".to_owned(),
         Stage::Verifying => "verifying".to_owned(),
+        Stage::Seeding => "seeding".to_owned(),
         Stage::Moving => amount::rate(file.bytes_per_second),
     };
     let done = amount::bytes(file.done_bytes);

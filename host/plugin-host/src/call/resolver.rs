@@ -292,6 +292,7 @@ async fn describe(plugins: &Plugins, resolved: Resolved, request: (&CallTarget, 
 /// that one bad entry does not fail the list; path components that sanitise to nothing (`..`, empty) are dropped.
 fn listed_file(entry: &Entry) -> Option<ListedFile> {
     Some(ListedFile {
+        url: None,
         item: Item::new(&entry.id, entry.default_variant().map(|variant| &*variant.id)).ok()?,
         name: FileName::sanitise_or_none(&entry.name)?,
         directories: entry

@@ -159,6 +159,8 @@ reasons! {
     TaskActive = "task-active",
     /// There is a file of that name.
     TargetExists = "target-exists",
+    /// Another task has the same torrent.
+    TorrentExists = "torrent-exists",
     /// Another program listens on the port.
     GatewayPortInUse = "gatewayPortInUse",
     /// The listener did not restart.

@@ -77,6 +77,27 @@ methods! {
         TaskResumeMany = "daemon.task.resumeMany",
         TaskDeleteMany = "daemon.task.deleteMany",
     }
+    /// Torrents of tasks, and what all torrents have in common.
+    Torrent {
+        TorrentGet = "daemon.torrent.get",
+        TorrentFiles = "daemon.torrent.files",
+        TorrentPeers = "daemon.torrent.peers",
+        TorrentTrackers = "daemon.torrent.trackers",
+        TorrentPieces = "daemon.torrent.pieces",
+        TorrentExport = "daemon.torrent.export",
+        TorrentChange = "daemon.torrent.change",
+        TorrentRenameFile = "daemon.torrent.renameFile",
+        TorrentRecheck = "daemon.torrent.recheck",
+        TorrentReannounce = "daemon.torrent.reannounce",
+        TorrentSession = "daemon.torrent.session",
+        TorrentRefreshTrackerLists = "daemon.bt.trackerSubscription.refresh",
+    }
+    /// Questions that tasks ask their user.
+    Selection {
+        SelectionSubscribe = "daemon.selection.subscribe",
+        SelectionUnsubscribe = "daemon.selection.unsubscribe",
+        SelectionResolve = "daemon.selection.resolve",
+    }
     /// Queues and groups.
     Queue {
         QueueList = "daemon.queue.list",
@@ -213,6 +234,8 @@ impl Method {
                 | Self::FsList
                 | Self::RssValidate
                 | Self::TaskRescan
+                | Self::TorrentRecheck
+                | Self::TorrentRefreshTrackerLists
                 | Self::ComponentGet
                 | Self::DiagnosticsPrepareLogExport
                 | Self::VaultRotate

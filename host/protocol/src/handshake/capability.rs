@@ -3,6 +3,9 @@
 /// The client wants the event sequence of a write in its reply.
 pub const CLIENT_SEQUENCES: &str = "client.sequences";
 
+/// The client can show questions of tasks to its user.
+pub const CLIENT_SELECTIONS: &str = "client.selections";
+
 /// What every daemon of this version offers.
 pub const DAEMON: &[&str] = &[
     "daemon.tasks",
@@ -11,6 +14,7 @@ pub const DAEMON: &[&str] = &[
     "daemon.config",
     "daemon.rss",
     "daemon.webhooks",
+    "daemon.selections",
 ];
 
 /// Plugins run.

@@ -14,7 +14,7 @@ pub struct QueueDto {
     pub name: String,
     /// Download limit in KiB per second; 0: none.
     pub speed_limit_kbps: u64,
-    /// Always 0: this version uploads nothing.
+    /// Upload limit in KiB per second; 0: none.
     pub upload_limit_kbps: u64,
     /// Maximum number of running tasks; 0: only the global limit applies.
     pub max_concurrent: u32,
@@ -50,7 +50,7 @@ pub struct QueueFields {
     /// Download limit in KiB per second; 0: none.
     #[serde(default)]
     pub speed_limit_kbps: u64,
-    /// Only 0: this version uploads nothing.
+    /// Upload limit in KiB per second; 0: none.
     #[serde(default)]
     pub upload_limit_kbps: u64,
     /// Maximum number of running tasks; 0: only the global limit applies.

@@ -10,6 +10,8 @@ pub struct RuntimeStats {
     pub active_tasks: u64,
     /// Tasks in the state pending.
     pub pending_tasks: u64,
+    /// Finished torrents that upload to others.
+    pub seeding_tasks: u64,
     /// Download speed in bytes per second.
     pub total_download_bps: u64,
     /// Upload speed in bytes per second.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::record::thunder;
+use crate::record::{thunder, torrent::TorrentRequest};
 
 /// The options of a new task. Only `url` is required.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -36,6 +36,13 @@ pub struct CreateTaskRequest {
     pub queue_id: String,
     /// The expected checksum, as `algorithm=hex`; empty: none.
     pub checksum: String,
+    /// The hashes of the file's pieces, as `algorithm=bytes:base64` with the digests one after the other; empty: none. A
+    /// piece that does not have its hash is fetched again, from another URL if there is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub piece_hashes: String,
+    /// The size of the file in bytes; a server that has another one is not used. `null`: unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_size_bytes: Option<u64>,
     /// The media type of the link; a web page instead of it fails the download. Empty: unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mime_type: String,
@@ -43,8 +50,23 @@ pub struct CreateTaskRequest {
     pub ignore_tls_errors: bool,
     /// Extra request headers.
     pub headers: Option<BTreeMap<String, String>>,
-    /// A torrent file in base64. Not supported by this version.
+    /// A torrent file in base64. `url` may then be empty and is not used; of a magnet link, the info hash must be the same.
     pub torrent_b64: Option<String>,
+    /// A torrent file that was uploaded before with `POST /api/web/blobs/torrents`, in place of `torrentB64`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub torrent_blob_id: Option<String>,
+    /// Whether a link whose answer is a torrent file downloads the torrent, in place of that file; `null`: as in the
+    /// settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow_torrent: Option<bool>,
+    /// How it is downloaded if it is a torrent; `null`: all of its files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub torrent: Option<TorrentRequest>,
+    /// A Metalink document in base64, of at most 700 KiB. Each of its files becomes a task with the other options of this
+    /// request, in a directory of its own if the document gives it one; `url`, `mirrors`, `fileName`, `checksum`,
+    /// `pieceHashes` and `expectedSizeBytes` are then the document's and must not be given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metalink_b64: Option<String>,
     /// The HTTP method; `null`: GET.
     pub method: Option<String>,
     /// The body of the HTTP request.
@@ -96,6 +118,19 @@ pub struct CreateTaskRequest {
     /// and only for URLs that the user gave.
     #[serde(skip_serializing_if = "is_default")]
     pub no_netrc: bool,
+    /// The upload limit of a torrent in bytes per second; 0: none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub upload_limit_bytes: u64,
+    /// Do not seed the finished torrent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub no_seed: bool,
+    /// The ratio of uploaded bytes to the torrent's size, in thousandths, that ends seeding; -1: none; `null`: as in the
+    /// settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed_ratio_limit_milli: Option<i64>,
+    /// Seconds of seeding; -1: no limit; `null`: as in the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed_time_limit_secs: Option<i64>,
 }
 
 impl fmt::Debug for CreateTaskRequest {
@@ -222,6 +257,9 @@ pub struct TaskDto {
     pub downloaded_bytes: u64,
     /// The size of the file in bytes; 0: unknown.
     pub total_bytes: u64,
+    /// The info hash of a torrent in hexadecimal digits; absent: it is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub info_hash: String,
     /// Why it failed, which failure it will retry after, or which limit of an account it waits for; else empty.
     pub error_message: String,
     /// The kind of that failure, a stable name in kebab-case; else empty.
@@ -262,23 +300,24 @@ pub struct TaskDto {
     pub auto_route: String,
     /// The position in the queue, from 1; tasks with 0 follow, oldest first.
     pub queue_order: u32,
-    /// Bytes uploaded. Always 0 without torrents, like all fields of seeding.
+    /// Bytes uploaded. 0 for all but torrents, like all fields of seeding.
     pub uploaded_bytes: u64,
     /// Bytes that were uploaded before completion.
     pub uploaded_at_completion: u64,
-    /// 0: not seeding.
+    /// 0: not seeding, 1: seeding, 2: a ratio was reached, 3: the time was reached, 4: a user stopped it, 6: switched off, or
+    /// it failed (`seedingMessage`), 7: nothing was uploaded for long enough, 8: waits for a slot.
     pub seeding_status: u8,
-    /// Details about seeding.
+    /// Why seeding failed; else empty.
     pub seeding_message: String,
-    /// Seconds of seeding.
+    /// Seconds of seeding, brought up to date with each upload and every ten minutes.
     pub seeding_time_secs: u64,
-    /// The task's own limit; -2: as in the settings.
+    /// The task's own limit; -2: as in the settings, -1: none.
     pub seed_ratio_limit_milli: i64,
-    /// The task's own limit; -2: as in the settings.
+    /// The task's own limit; -2: as in the settings, -1: none.
     pub seed_post_ratio_limit_milli: i64,
-    /// The task's own limit; -2: as in the settings.
+    /// The task's own limit; -2: as in the settings, -1: none.
     pub seed_time_limit_minutes: i64,
-    /// The task's own limit; -2: as in the settings.
+    /// The task's own limit; -2: as in the settings, -1: none.
     pub seed_inactive_time_limit_minutes: i64,
 }
 
@@ -307,8 +346,11 @@ pub struct TaskRuntimeDto {
     pub sample_sequence: u64,
     /// Connections in use.
     pub active_transfers: Option<u32>,
-    /// Peers connected.
+    /// Peers of a torrent that are connected.
     pub connected_peers: Option<u32>,
+    /// Those of them that have everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connected_seeds: Option<u32>,
     /// The maximum number of connections.
     pub parallelism_limit: Option<u32>,
     /// Bytes of the file on disk.
@@ -319,6 +361,8 @@ pub struct TaskRuntimeDto {
     pub download_bps: u64,
     /// Upload speed in bytes per second, smoothed.
     pub upload_bps: u64,
+    /// Bytes uploaded, those of earlier runs included. 0 for all but torrents.
+    pub uploaded_bytes: u64,
     /// The segments in order; empty if there is only one.
     pub segments: Vec<SegmentDto>,
     /// The servers that send, with their connections.
@@ -391,6 +435,28 @@ impl FoundTasks {
     pub const MAX_PER_PREFIX: usize = 5;
 }
 
+/// Params of `daemon.task.setSeedLimits`. Of each limit, -2 is the one in the settings and -1 none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SeedLimitParams {
+    /// The task.
+    #[serde(alias = "id")]
+    pub task_id: String,
+    /// Uploaded bytes by the torrent's size, in thousandths.
+    pub ratio_limit_milli: i64,
+    /// The same of what is uploaded after completion.
+    pub post_ratio_limit_milli: i64,
+    /// Minutes of seeding.
+    pub seed_time_limit_minutes: i64,
+    /// Seconds of seeding, in place of the minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_time_limit_secs: Option<i64>,
+    /// Minutes without an upload.
+    pub inactive_time_limit_minutes: i64,
+    /// Upload limit in bytes per second; 0: none.
+    pub upload_limit_bps: u64,
+}
+
 /// Params of `daemon.task.delete`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteTaskParams {
@@ -419,7 +485,7 @@ pub struct DeleteTasksParams {
 pub struct CreateTaskParams {
     /// The options of the task.
     pub request: CreateTaskRequest,
-    /// A torrent file that was uploaded before; excludes `request.torrentB64`.
+    /// As `request.torrentBlobId`, of which only one may be given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torrent_blob_id: Option<String>,
     /// Whether no user is present to answer questions.
@@ -460,7 +526,7 @@ pub struct CreateTasksParams {
 }
 
 /// Result of `daemon.task.create`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedTask {
     /// The task.
@@ -468,6 +534,9 @@ pub struct CreatedTask {
     /// A hint as text for users, for example that a plugin for the URL waits for consent; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// All tasks of a Metalink document, `taskId` first; absent for one URL.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub task_ids: Vec<String>,
 }
 
 /// Result of `daemon.task.createMany`, in the order of the requests.

@@ -26,7 +26,7 @@ pub(crate) async fn site_list(State(app): State<App>) -> Result<Response, Proble
 
 /// Store a login for a site.
 ///
-/// User name and password for HTTP Basic, sent to exactly this scheme, host and port and nowhere else.
+/// User name and password for HTTP Basic and Digest or for FTP and SFTP, sent to exactly this scheme, host and port and nowhere else.
 #[utoipa::path(put, path = "/api/v1/site-auth", request_body = SiteAuthSaveRequest, responses(
     (status = 200, body = SiteAuthEntryDto), Gated, Sent, Called))]
 pub(crate) async fn site_save(

@@ -16,6 +16,7 @@ use crate::{
     app::App,
     extract::{Body, PageParams, Params},
     problem::{Called, Gated, Named, Problem, ResultMessage, Sent},
+    route::torrent,
     service::{Filter, Page, PageError},
 };
 
@@ -44,17 +45,22 @@ pub(crate) async fn task_list(
 
 /// Add a download.
 ///
-/// Only `url` is required. The task is on disk before the response; it starts when its queue has room. A URL that a
-/// plugin claims is resolved at the start, and its task may become a group of several downloads.
+/// Only `url` is required: http, https, ftp, ftps, ftpes or a magnet link. A torrent file is given in `torrentB64`, or uploaded
+/// first and named in `torrentBlobId`; then `url` may be empty. The task is on disk before the response; it starts when its
+/// queue has room. A URL that a plugin claims is resolved at the start, and its task may become a group of several downloads;
+/// a link to a torrent file becomes a download of the torrent, unless `followTorrent` is false. A torrent that another task
+/// has is refused with 409 and the code `torrent-exists`.
 #[utoipa::path(post, path = "/api/v1/tasks", request_body = CreateTaskRequest, responses(
     (status = 200, body = CreatedTask), Gated, Sent, Named, Called))]
 pub(crate) async fn task_create(
     State(app): State<App>,
-    Body(request): Body<CreateTaskRequest>,
+    Body(mut request): Body<CreateTaskRequest>,
 ) -> Forwarded<CreatedTask> {
-    if request.url.trim().is_empty() {
+    let has_file = request.metalink_b64.is_some() || request.torrent_b64.is_some() || request.torrent_blob_id.is_some();
+    if request.url.trim().is_empty() && !has_file {
         return Err(Problem::invalid("url is required"));
     }
+    torrent::upload(&app, &mut request).await?;
     let params = CreateTaskParams {
         request,
         ..CreateTaskParams::default()

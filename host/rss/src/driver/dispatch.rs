@@ -39,6 +39,8 @@ impl Dispatcher {
         match created {
             // One that could not be saved yet exists in memory, and saving is tried again.
             Ok(()) | Err(CommandError::TaskExists(_) | CommandError::NotSaved(_)) => Created::Exists,
+            // Another feed has it, or the user added it.
+            Err(CommandError::SameTorrent(_)) => Created::Exists,
             Err(CommandError::TaskDeleted(_)) => Created::WasDeleted,
             Err(CommandError::InvalidSpec(InvalidSpec::Scheme { scheme, .. })) => {
                 tracing::warn!(%source, scheme, "an item of an RSS source cannot be downloaded: no transport for its URL");

@@ -116,7 +116,7 @@ impl Vault {
     ) -> Result<usize, RotateError> {
         let key = random_key().map_err(VaultError::Random)?;
         if let Some(files) = &self.files {
-            files.write_next(&key).map_err(VaultError::from)?;
+            files.write_next(&key)?;
         }
         observe(Step::KeyWritten);
         let (from, to) = (self.keys().current.clone(), cipher(&key));

@@ -1,13 +1,16 @@
 use std::{
+    collections::BTreeMap,
     fs,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use super::{rotation::Step, *};
+use key_store::KeyStore;
+
+use super::{rotation::Step as RotationStep, *};
 use crate::migration::MigrationSet;
 
 const TABLES: MigrationSet = MigrationSet {
@@ -199,8 +202,8 @@ async fn only_the_owner_may_read_the_keys() {
     assert_eq!(mode(&current), 0o600);
     let seen = next.clone();
     let observe = move |step| match step {
-        Step::KeyWritten | Step::Resealed | Step::Committed => assert_eq!(mode(&seen), 0o600),
-        Step::KeyReplaced => assert!(!seen.exists()),
+        RotationStep::KeyWritten | RotationStep::Resealed | RotationStep::Committed => assert_eq!(mode(&seen), 0o600),
+        RotationStep::KeyReplaced => assert!(!seen.exists()),
     };
     let rotated = world.vault.rotate_observed(&world.store, COLUMNS.into(), observe).await;
     rotated.unwrap();
@@ -277,10 +280,10 @@ async fn a_kill_at_any_step_loses_no_value_and_leaves_one_key() {
         rotated.unwrap();
         let after = fs::read(world.dir.join("vault.key")).unwrap();
         for (step, key) in [
-            (Step::KeyWritten, &before),
-            (Step::Resealed, &before),
-            (Step::Committed, &after),
-            (Step::KeyReplaced, &after),
+            (RotationStep::KeyWritten, &before),
+            (RotationStep::Resealed, &before),
+            (RotationStep::Committed, &after),
+            (RotationStep::KeyReplaced, &after),
         ] {
             let image = to.join(format!("{step:?}"));
             let (dir, store, vault) = open(&image).await.unwrap();
@@ -383,4 +386,242 @@ async fn writes_and_reads_go_on_during_rotations() {
     is_over.store(true, Ordering::Relaxed);
     others.join_all().await;
     check(&world.store, &world.vault).await;
+}
+
+/// The desktop's key store, with its failures at a switch.
+#[derive(Debug, Default)]
+struct Keyring {
+    items: Mutex<BTreeMap<String, Vec<u8>>>,
+    is_locked: AtomicBool,
+    forgets: AtomicBool,
+}
+
+impl Keyring {
+    fn check(&self) -> Result<MutexGuard<'_, BTreeMap<String, Vec<u8>>>, KeyStoreError> {
+        if self.is_locked.load(Ordering::SeqCst) {
+            return Err(KeyStoreError::Locked);
+        }
+        Ok(self.items.lock().unwrap())
+    }
+
+    fn lock(&self, is_locked: bool) {
+        self.is_locked.store(is_locked, Ordering::SeqCst);
+    }
+}
+
+impl KeyStore for Keyring {
+    fn load(&self, name: &str) -> Result<Option<Vec<u8>>, KeyStoreError> {
+        Ok(self.check()?.get(name).cloned())
+    }
+
+    fn save(&self, name: &str, secret: &[u8]) -> Result<(), KeyStoreError> {
+        let mut items = self.check()?;
+        if !self.forgets.load(Ordering::SeqCst) {
+            items.insert(name.to_owned(), secret.to_owned());
+        }
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), KeyStoreError> {
+        self.check()?.remove(name);
+        Ok(())
+    }
+}
+
+fn kept(ring: &Arc<Keyring>, place: KeyPlace) -> KeyKeeping {
+    KeyKeeping {
+        store: Some(Arc::<Keyring>::clone(ring)),
+        place,
+    }
+}
+
+/// Opens the copy or the original of a data directory at `path` with this keyring, and reads a secret.
+async fn secret_at(path: &Path, keeping: KeyKeeping) -> Result<String, VaultError> {
+    let dir = DataDir::lock(path).unwrap();
+    let store = Store::open(dir.join("db"), &[TABLES]).unwrap();
+    let vault = Arc::new(Vault::open_keeping(&dir, &store, keeping).await?);
+    let read = store.read(|connection| {
+        connection.query_row("SELECT sealed FROM thing WHERE id = 7", [], |row| {
+            row.get::<_, Vec<u8>>(0)
+        })
+    });
+    Ok(String::from_utf8(vault.unseal(&thing(7), &read.await.unwrap()).unwrap()).unwrap())
+}
+
+/// A data directory with secrets, closed.
+async fn closed_world() -> tempfile::TempDir {
+    let World {
+        root,
+        dir,
+        store,
+        vault,
+    } = World::new().await;
+    drop((vault, store, dir));
+    root
+}
+
+fn key_file(root: &tempfile::TempDir) -> Vec<u8> {
+    fs::read(root.path().join("data/vault.key")).unwrap()
+}
+
+#[tokio::test]
+async fn a_key_goes_to_the_desktops_store_and_comes_back() {
+    let root = closed_world().await;
+    let data = root.path().join("data");
+    let ring = Arc::new(Keyring::default());
+    let before = key_file(&root);
+    assert_eq!(
+        secret_at(&data, kept(&ring, KeyPlace::Desktop)).await.unwrap(),
+        "secret 7"
+    );
+    let note = String::from_utf8(key_file(&root)).unwrap();
+    let name = note.strip_prefix("org.freedesktop.secrets ").unwrap().trim_end();
+    assert_eq!(ring.items.lock().unwrap().keys().collect::<Vec<_>>(), [name]);
+    // A server that gets the directory finds the key where it is, if it can reach it, and moves nothing.
+    assert_eq!(secret_at(&data, kept(&ring, KeyPlace::AsIs)).await.unwrap(), "secret 7");
+    assert_eq!(secret_at(&data, kept(&ring, KeyPlace::File)).await.unwrap(), "secret 7");
+    assert_eq!(key_file(&root), before);
+    assert!(ring.items.lock().unwrap().is_empty());
+    assert_eq!(secret_at(&data, KeyKeeping::default()).await.unwrap(), "secret 7");
+}
+
+#[tokio::test]
+async fn a_store_that_is_locked_or_gone_is_named_and_nothing_is_overwritten() {
+    let root = closed_world().await;
+    let data = root.path().join("data");
+    let ring = Arc::new(Keyring::default());
+    let before = key_file(&root);
+    // Not usable from the beginning, or not keeping what it is given: the file stays.
+    ring.lock(true);
+    secret_at(&data, kept(&ring, KeyPlace::Desktop)).await.unwrap();
+    assert_eq!(key_file(&root), before);
+    ring.lock(false);
+    ring.forgets.store(true, Ordering::SeqCst);
+    secret_at(&data, kept(&ring, KeyPlace::Desktop)).await.unwrap();
+    assert_eq!(key_file(&root), before);
+    ring.forgets.store(false, Ordering::SeqCst);
+    secret_at(&data, kept(&ring, KeyPlace::Desktop)).await.unwrap();
+    let note = key_file(&root);
+    assert_ne!(note, before);
+    // Usable no more.
+    let items = ring.items.lock().unwrap().clone();
+    for place in [KeyPlace::AsIs, KeyPlace::File, KeyPlace::Desktop] {
+        ring.lock(true);
+        let locked = secret_at(&data, kept(&ring, place)).await.unwrap_err();
+        assert!(
+            matches!(
+                &locked,
+                VaultError::KeyStore {
+                    source: KeyStoreError::Locked,
+                    ..
+                }
+            ),
+            "{locked:?}"
+        );
+        assert!(locked.to_string().contains("--keys file"), "{locked}");
+        ring.lock(false);
+        let gone = secret_at(&data, KeyKeeping { store: None, place }).await.unwrap_err();
+        assert!(matches!(
+            gone,
+            VaultError::KeyStore {
+                source: KeyStoreError::Absent(_),
+                ..
+            }
+        ));
+        ring.items.lock().unwrap().clear();
+        let missing = secret_at(&data, kept(&ring, place)).await.unwrap_err();
+        assert!(matches!(missing, VaultError::NotInStore { .. }), "{missing:?}");
+        ring.items
+            .lock()
+            .unwrap()
+            .extend(items.keys().map(|name| (name.clone(), vec![b'0'; 64])));
+        let wrong = secret_at(&data, kept(&ring, place)).await.unwrap_err();
+        assert!(matches!(wrong, VaultError::NotInStore { .. }), "{wrong:?}");
+        ring.items.lock().unwrap().clone_from(&items);
+        assert_eq!(key_file(&root), note, "{place:?}");
+    }
+    assert_eq!(secret_at(&data, kept(&ring, KeyPlace::AsIs)).await.unwrap(), "secret 7");
+}
+
+/// A copy of the directory and of the keyring at each step of a move is what a kill at that step leaves.
+#[tokio::test]
+async fn a_move_that_is_killed_at_any_step_loses_no_secret() {
+    for place in [KeyPlace::Desktop, KeyPlace::File] {
+        let root = closed_world().await;
+        let data = root.path().join("data");
+        let ring = Arc::new(Keyring::default());
+        if place == KeyPlace::File {
+            secret_at(&data, kept(&ring, KeyPlace::Desktop)).await.unwrap();
+        }
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let dir = DataDir::lock(&data).unwrap();
+        let store = Store::open(dir.join("db"), &[TABLES]).unwrap();
+        let observe = {
+            let (steps, ring, data, root) = (steps.clone(), ring.clone(), data.clone(), root.path().to_owned());
+            move |step| {
+                copy(&data, &root.join(format!("{step:?}")));
+                steps.lock().unwrap().push((step, ring.items.lock().unwrap().clone()));
+            }
+        };
+        let opened = Vault::open_observed(&dir, &store, kept(&ring, place), observe).await;
+        drop((opened.unwrap(), store, dir));
+        let steps = steps.lock().unwrap().clone();
+        assert_eq!(steps.len(), if place == KeyPlace::Desktop { 3 } else { 2 });
+        for (step, items) in steps {
+            for next in [KeyPlace::AsIs, KeyPlace::Desktop, KeyPlace::File] {
+                let left = root.path().join(format!("{step:?}{next:?}"));
+                copy(&root.path().join(format!("{step:?}")), &left);
+                let ring = Arc::new(Keyring {
+                    items: Mutex::new(items.clone()),
+                    ..Keyring::default()
+                });
+                let secret = secret_at(&left, kept(&ring, next)).await;
+                assert_eq!(secret.unwrap(), "secret 7", "{place:?} {step:?} {next:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rotation_with_the_key_in_the_store_leaves_one_item_and_survives_a_kill_at_each_step() {
+    let root = closed_world().await;
+    let data = root.path().join("data");
+    let ring = Arc::new(Keyring::default());
+    secret_at(&data, kept(&ring, KeyPlace::Desktop)).await.unwrap();
+    let dir = DataDir::lock(&data).unwrap();
+    let store = Store::open(dir.join("db"), &[TABLES]).unwrap();
+    let vault = Arc::new(
+        Vault::open_keeping(&dir, &store, kept(&ring, KeyPlace::AsIs))
+            .await
+            .unwrap(),
+    );
+    ring.lock(true);
+    let before = key_file(&root);
+    let refused = vault.rotate(&store, COLUMNS).await.unwrap_err();
+    assert!(refused.to_string().contains("nothing was changed"), "{refused}");
+    assert_eq!(key_file(&root), before);
+    ring.lock(false);
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let observe = {
+        let (steps, ring, data, root) = (steps.clone(), ring.clone(), data.clone(), root.path().to_owned());
+        move |step: RotationStep| {
+            copy(&data, &root.join(format!("{step:?}")));
+            steps.lock().unwrap().push((step, ring.items.lock().unwrap().clone()));
+        }
+    };
+    vault.rotate_observed(&store, COLUMNS.to_vec(), observe).await.unwrap();
+    drop((vault, store, dir));
+    assert_eq!(ring.items.lock().unwrap().len(), 1);
+    assert_eq!(secret_at(&data, kept(&ring, KeyPlace::AsIs)).await.unwrap(), "secret 7");
+    let steps = steps.lock().unwrap().clone();
+    assert_eq!(steps.len(), 4);
+    for (step, items) in steps {
+        let ring = Arc::new(Keyring {
+            items: Mutex::new(items),
+            ..Keyring::default()
+        });
+        let secret = secret_at(&root.path().join(format!("{step:?}")), kept(&ring, KeyPlace::AsIs)).await;
+        assert_eq!(secret.unwrap(), "secret 7", "{step:?}");
+        assert_eq!(ring.items.lock().unwrap().len(), 1, "{step:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use encoding_rs::Encoding;
 use percent_encoding::percent_decode;
 
-use crate::client::text::decode_guessing;
+use transfer::text::decode_guessing;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Disposition {

@@ -1,12 +1,9 @@
 //! The name of a file without a chosen one: from its server, its URL or its type.
 
 use percent_encoding::percent_decode_str;
-use transfer::{FileName, SafeUrl};
+use transfer::{FileName, SafeUrl, text::decode_guessing};
 
-use crate::{
-    answer::disposition::Disposition,
-    client::{head::ResponseHead, text::decode_guessing},
-};
+use crate::{answer::disposition::Disposition, client::head::ResponseHead};
 
 /// The name for the body of `head`: from its disposition, from the final URL or the requested one, from its media type,
 /// or `download`.

@@ -8,12 +8,12 @@ use std::{
 };
 
 use bytes::Buf as _;
+use egress::route::Stream;
 use tokio::time::{Duration, timeout};
 use transfer::{Failure, failure::FailureKind};
 
 use crate::{
-    client::connect::Stream,
-    client::connection::{Connection, broken},
+    client::connection::{Connection, broken, poll_read},
     client::head::Framing,
 };
 
@@ -193,7 +193,7 @@ impl Body {
             connection.received.copy_to_slice(&mut bytes[..taken]);
             return Poll::Ready(Ok(taken));
         }
-        let read = ready!(connection.stream.poll_read(cx, &mut bytes[..room]));
+        let read = ready!(poll_read(&mut connection.stream, cx, &mut bytes[..room]));
         Poll::Ready(read.map_err(|error| broken(&connection.key.host, &error)))
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::BytesMut;
-use egress::{Reach, dial::host_of};
+use egress::{Reach, dial::host_of, route::Stream};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncRead as _, ReadBuf},
@@ -19,7 +19,7 @@ use tokio::{
 use transfer::{Failure, failure::FailureKind};
 
 use crate::client::{
-    connect::{Key, Route, Stream, connect},
+    connect::{Key, Route, connect},
     shared::Shared,
 };
 
@@ -82,7 +82,7 @@ impl Connection {
     pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<io::Result<usize>> {
         let start = self.received.len();
         self.received.resize(start + room, 0);
-        let read = self.stream.poll_read(cx, &mut self.received[start..]);
+        let read = poll_read(&mut self.stream, cx, &mut self.received[start..]);
         let kept = match &read {
             Poll::Ready(Ok(read)) => *read,
             _ => 0,
@@ -106,16 +106,11 @@ impl Connection {
     }
 }
 
-impl Stream {
-    /// Reads available bytes. Returns how many, 0 at the end of the stream.
-    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(bytes);
-        ready!(match self {
-            Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, &mut buffer),
-            Self::Layered(layers) => layers.as_mut().poll_read(cx, &mut buffer),
-        })?;
-        Poll::Ready(Ok(buffer.filled().len()))
-    }
+/// Reads available bytes of `stream`. Returns how many, 0 at its end.
+pub(crate) fn poll_read(stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
+    let mut buffer = ReadBuf::new(bytes);
+    ready!(Pin::new(stream).poll_read(cx, &mut buffer))?;
+    Poll::Ready(Ok(buffer.filled().len()))
 }
 
 pub(crate) fn take_idle(route: &Route) -> Option<Connection> {

@@ -3,6 +3,7 @@
 use std::{io, net::IpAddr, time::SystemTime};
 
 use bytes::Buf as _;
+use egress::route::Stream;
 use tokio::{
     io::AsyncWriteExt as _,
     time::{Duration, Instant, timeout_at},
@@ -11,7 +12,7 @@ use transfer::{Failure, failure::FailureKind};
 
 use crate::client::{
     body::Body,
-    connect::{Route, Stream},
+    connect::Route,
     connection::{Connection, broken, take_idle},
     head::{MAX_HEAD_BYTES, ResponseHead},
     shared::Shared,

@@ -10,20 +10,25 @@ use std::{
 };
 
 use cookie_store::{CookieStore, RawCookie};
-use egress::{Pins, Redirects, Refusal, reach};
+use egress::{
+    Pins, Redirects, Refusal,
+    digest::{Challenge, Session},
+    reach,
+    route::not_reachable,
+};
 use transfer::{
     Cookie, Credentials, Failure, RequestBody, SafeUrl, Source,
     failure::FailureKind,
     source::{is_harmless_header, referrer},
+    text::decode_guessing,
 };
 
 use crate::client::{
-    connect::{Key, Route, not_reachable},
+    connect::{Key, Route},
     connection::Connection,
     exchange::Response,
     head::{RequestHead, ResponseHead},
     shared::Shared,
-    text::decode_guessing,
 };
 
 /// As many as browsers follow.
@@ -33,6 +38,10 @@ const MAX_REDIRECTS: u32 = 20;
 /// 4 KiB.
 const MAX_COOKIES: usize = 300;
 const MAX_COOKIE_BYTES: usize = 4096;
+
+/// How often one request is sent again with an answer to a challenge: of a proxy, of the server, and of each because its
+/// nonce has expired.
+const MAX_ANSWERS: u32 = 4;
 
 /// User headers that are ignored because the client sets them: framing, routing, ranges and codings.
 const MANAGED_HEADERS: [&str; 15] = [
@@ -80,6 +89,10 @@ pub(crate) struct Fetcher {
     owner: String,
     /// By the origin where a request starts.
     cookies: RefCell<HashMap<String, CookieStore>>,
+    /// Challenges that are answered, by the origin that made them.
+    digests: RefCell<HashMap<String, Session>>,
+    /// The proxy's.
+    proxy_digest: RefCell<Option<Session>>,
     pins: Pins,
 }
 
@@ -117,6 +130,8 @@ impl Fetcher {
             shared,
             source,
             cookies: RefCell::default(),
+            digests: RefCell::default(),
+            proxy_digest: RefCell::default(),
             pins: Pins::default(),
         })
     }
@@ -160,18 +175,13 @@ impl Fetcher {
                 .reach
                 .check(url.as_url())
                 .map_err(|forbidden| not_reachable(&forbidden))?;
-            let request = self.request(
-                &route.key,
-                home,
-                &url,
-                &Shape {
-                    method: &method,
-                    has_body,
-                    cookies,
-                    wish,
-                },
-            );
-            let response = Connection::exchange(&self.shared, &route, &request, !has_body).await?;
+            let shape = Shape {
+                method: &method,
+                has_body,
+                cookies,
+                wish,
+            };
+            let response = self.exchange(&route, home, &url, &shape).await?;
             if let Some(address) = response.address {
                 self.pins.note(url.as_url(), address);
             }
@@ -194,6 +204,90 @@ impl Fetcher {
             }
             response.body.drain().await;
             url = next;
+        }
+    }
+
+    /// Sends a request. If it is challenged (HTTP Digest) and there is a login for it, sends it again with an answer.
+    async fn exchange(
+        &self,
+        route: &Route,
+        home: &SafeUrl,
+        url: &SafeUrl,
+        shape: &Shape<'_>,
+    ) -> Result<Response, Failure> {
+        let mut answers = 0;
+        loop {
+            let (of_server, of_proxy) = (self.has_digest(url), self.proxy_digest.borrow().is_some());
+            let request = self.request(&route.key, home, url, shape);
+            let response = Connection::exchange(&self.shared, route, &request, !shape.has_body).await?;
+            let is_answered = match response.head.status {
+                401 => self.answer_server(home, url, &response.head, of_server),
+                407 => self.answer_proxy(&route.key, &response.head, of_proxy),
+                _ => {
+                    self.renew_digests(url, &response.head);
+                    false
+                }
+            };
+            if !is_answered || answers == MAX_ANSWERS {
+                return Ok(response);
+            }
+            answers += 1;
+            response.body.drain().await;
+        }
+    }
+
+    fn has_digest(&self, url: &SafeUrl) -> bool {
+        self.digests.borrow().contains_key(&url.origin())
+    }
+
+    /// Begins to answer a server's challenge. `false` if there is none, if there is no login for it, or if its answer was
+    /// refused.
+    fn answer_server(&self, home: &SafeUrl, url: &SafeUrl, head: &ResponseHead, was_answered: bool) -> bool {
+        let challenge = Challenge::strongest(head.all("www-authenticate"));
+        let Some(challenge) = challenge.filter(|challenge| !was_answered || challenge.is_stale) else {
+            return false;
+        };
+        if self.login(home, url).is_none() {
+            return false;
+        }
+        let mut digests = self.digests.borrow_mut();
+        // Another connection may have answered it meanwhile; its counter goes on.
+        if !digests
+            .get(&url.origin())
+            .is_some_and(|session| session.answers(&challenge))
+        {
+            digests.insert(url.origin(), Session::new(challenge));
+        }
+        true
+    }
+
+    /// Like [`Self::answer_server`], for a proxy that forwards single requests.
+    fn answer_proxy(&self, key: &Key, head: &ResponseHead, was_answered: bool) -> bool {
+        let challenge = Challenge::strongest(head.all("proxy-authenticate"));
+        let Some(challenge) = challenge.filter(|challenge| !was_answered || challenge.is_stale) else {
+            return false;
+        };
+        if key.forward_proxy().and_then(SafeUrl::credentials).is_none() {
+            return false;
+        }
+        let mut digest = self.proxy_digest.borrow_mut();
+        if !digest.as_ref().is_some_and(|session| session.answers(&challenge)) {
+            *digest = Some(Session::new(challenge));
+        }
+        true
+    }
+
+    /// Takes the nonces that server and proxy want next.
+    fn renew_digests(&self, url: &SafeUrl, head: &ResponseHead) {
+        if let Some(info) = head.get("authentication-info")
+            && let Some(session) = self.digests.borrow_mut().get_mut(&url.origin())
+        {
+            session.renew(info);
+        }
+        if let Some(info) = head.get("proxy-authentication-info")
+            && let Some(session) = self.proxy_digest.borrow_mut().as_mut()
+        {
+            session.renew(info);
         }
     }
 
@@ -234,7 +328,7 @@ impl Fetcher {
         let target = if proxy.is_some() {
             format!("{}://{authority}{path}", parsed.scheme())
         } else {
-            path
+            path.clone()
         };
         let mut head = RequestHead::new(shape.method, &target);
         head.add("Host", &authority);
@@ -250,22 +344,19 @@ impl Fetcher {
             head.add("Referer", &page);
         }
         if let Some(login) = proxy.and_then(SafeUrl::credentials) {
-            head.add("Proxy-Authorization", &login.basic());
+            let value = match self.proxy_digest.borrow_mut().as_mut() {
+                Some(session) => session.authorization(&login, shape.method, &target),
+                None => login.basic(),
+            };
+            head.add("Proxy-Authorization", &value);
         }
-        let login = url.credentials().or_else(|| {
-            if carries_secrets {
-                options.credentials.clone()
-            } else if home.origin() == url.origin() {
-                self.source.logins.get(&url.origin()).cloned()
-            } else {
-                None
-            }
-        });
-        // A redirect must not choose which login of `.netrc` is sent, or over which scheme and port.
-        let is_own = home.origin() == url.origin();
-        let login = login.or_else(|| self.login_of_netrc(url, carries_secrets).filter(|_| is_own));
+        let login = self.login(home, url);
         if let Some(login) = &login {
-            head.add("Authorization", &login.basic());
+            let value = match self.digests.borrow_mut().get_mut(&url.origin()) {
+                Some(session) => session.authorization(login, shape.method, &path),
+                None => login.basic(),
+            };
+            head.add("Authorization", &value);
         }
         if !shape.cookies.is_empty() {
             head.add("Cookie", &shape.cookies);
@@ -303,6 +394,23 @@ impl Fetcher {
             Vec::new()
         };
         head.encode(&body)
+    }
+
+    /// The login for a request to `url`: the one in it, or that of its own origin.
+    fn login(&self, home: &SafeUrl, url: &SafeUrl) -> Option<Credentials> {
+        let carries_secrets = self.carries_secrets(home, url);
+        let is_own = home.origin() == url.origin();
+        let given = url.credentials().or_else(|| {
+            if carries_secrets {
+                self.source.request.credentials.clone()
+            } else if is_own {
+                self.source.logins.get(&url.origin()).cloned()
+            } else {
+                None
+            }
+        });
+        // A redirect must not choose which login of `.netrc` is sent, or over which scheme and port.
+        given.or_else(|| self.login_of_netrc(url, carries_secrets).filter(|_| is_own))
     }
 
     /// The user's login for the host of `url`, unless the request has an `Authorization` of its own.

@@ -3,9 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use egress::{Family, tls::Tls};
-use transfer::{Failure, failure::FailureKind};
-
-use crate::client::host_caps::HostCaps;
+use transfer::{Failure, failure::FailureKind, run::HostCaps};
 
 /// Timeouts and trusted certificates of connections. Fixed for the life of a transport.
 #[derive(Debug, Clone)]

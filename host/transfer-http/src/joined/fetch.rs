@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tokio::time::{Instant, timeout};
-use transfer::{ByteRange, Failure, SPEED_WINDOW, SafeUrl, Segment, SegmentKey, failure::FailureKind};
+use transfer::{
+    ByteRange, Failure, SPEED_WINDOW, SafeUrl, Segment, SegmentKey, failure::FailureKind, run::upkeep::too_slow,
+};
 
 use crate::{
     answer::verdict::{Facts, Unusable, Verdict, encoding, is_page, judge},
@@ -13,7 +15,6 @@ use crate::{
         fetch::{Fetched, RangeWish},
     },
     joined::{cipher::Decryptor, joining::Joining, speed::Speed},
-    upkeep::too_slow,
 };
 
 /// Read size; each segment being fetched has a buffer of this size.

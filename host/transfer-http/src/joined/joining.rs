@@ -9,13 +9,15 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use transfer::{ConnectionPlan, Failure, Job, Mark, PartFile, RateLimits, Reporter, Source};
+use transfer::{
+    ConnectionPlan, Failure, Job, Mark, PartFile, RateLimits, Reporter, Source,
+    run::{Destination, Retries},
+};
 
 use crate::{
+    answer::name,
     client::{fetch::Fetcher, shared::Shared},
-    destination::Destination,
     joined::{identity, keys::Keys, speed::Speed, window::Window},
-    retry::Retries,
 };
 
 /// Limit of buffered bytes that cannot be written yet: eight segments of four seconds at 8 Mbit/s.
@@ -62,11 +64,14 @@ impl Joining {
             retry,
             reporter,
             stop: _,
+            upload_limits: _,
+            purpose: _,
+            uploaded_bytes: _,
         } = job;
         let source = Rc::new(source);
         Ok(Self {
             fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
-            destination: Destination::new(&source.urls[0], target, reporter.clone()),
+            destination: Destination::new(&source.urls[0], name::of_url(&source.urls[0]), target, reporter.clone()),
             retries: Retries::new(retry, reporter.clone()),
             keys: Keys::default(),
             names: identity::names(&source.segments),

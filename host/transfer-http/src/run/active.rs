@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use crate::run::plan::WorkerId;
+use transfer::run::WorkerId;
 
 #[derive(Default)]
 pub(crate) struct ActiveWorkers {

@@ -12,21 +12,21 @@ use std::{
 use tokio::task::{JoinHandle, spawn_blocking};
 use transfer::{
     ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, SPEED_WINDOW,
-    ServerView, Source, Stage, failure::FailureKind,
+    ServerView, Source, Stage,
+    failure::FailureKind,
+    run::{Destination, Disk, Pace, Plan, Retries, SAMPLE_BYTES, WorkerId, upkeep::too_slow},
 };
 
 use crate::{
-    answer::verdict::{self, Facts},
+    answer::{
+        name,
+        verdict::{self, Facts},
+    },
     client::{fetch::Fetcher, shared::Shared},
-    destination::Destination,
-    retry::Retries,
     run::{
         active::ActiveWorkers,
-        disk::Disk,
-        mirrors::{Mirror, Mirrors, SAMPLE_BYTES},
-        plan::{Pace, Plan, WorkerId},
+        mirrors::{Mirror, Mirrors},
     },
-    upkeep::too_slow,
 };
 
 /// Stall timeout while other connections of the run make progress: they can fetch the stalled range.
@@ -50,6 +50,8 @@ pub(crate) struct Run {
     pub(crate) flow: Flow,
     pub(crate) server: Seen,
     pub(crate) active: ActiveWorkers,
+    /// How often wrong pieces were fetched again although no mirror could be dropped for them.
+    pub(crate) repairs: Cell<u32>,
 }
 
 /// Rates and latencies.
@@ -85,6 +87,9 @@ impl Run {
             retry,
             reporter,
             stop: _,
+            upload_limits: _,
+            purpose: _,
+            uploaded_bytes: _,
         } = job;
         if source.request.body.is_some() {
             // A request body is a secret of the first URL's origin, and without it a mirror would send something else.
@@ -96,8 +101,13 @@ impl Run {
             fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
             retries: Retries::new(retry, reporter.clone()),
             plan: RefCell::new(Plan::new(None, RangeSet::new(), connections.min_split_bytes)),
-            mirrors: RefCell::new(Mirrors::new(&source.urls)),
-            disk: Disk::new(Destination::new(&source.urls[0], target, reporter.clone())),
+            mirrors: RefCell::new(Mirrors::new(&source.urls, source.pieces.is_some())),
+            disk: Disk::new(Destination::new(
+                &source.urls[0],
+                name::of_url(&source.urls[0]),
+                target,
+                reporter.clone(),
+            )),
             flow: Flow {
                 received: Cell::new(0),
                 pace: Cell::new(Pace {
@@ -109,6 +119,7 @@ impl Run {
             },
             server: Seen::default(),
             active: ActiveWorkers::default(),
+            repairs: Cell::new(0),
             shared,
             source,
             connections,
@@ -368,6 +379,7 @@ impl Run {
             connections: u16::try_from(served.len()).unwrap_or(u16::MAX),
             segments: plan.segments().into(),
             servers: servers.into_iter().map(server).collect(),
+            ..Progress::default()
         });
     }
 

@@ -2,14 +2,11 @@
 //! bytes.
 //!
 //! A mirror is trusted only after a range of it equals what the base sent, and once the file is complete a sample of
-//! its bytes is compared again. Equal strong entity tags or a checksum make that unnecessary.
+//! its bytes ([`SAMPLE_BYTES`]) is compared again. Equal strong entity tags or a checksum make that unnecessary.
 
-use transfer::{ByteRange, RangeSet, SafeUrl};
+use transfer::{ByteRange, RangeSet, SafeUrl, run::SAMPLE_BYTES};
 
 use crate::answer::verdict::Facts;
-
-/// Bytes compared when a mirror joins, and again at the end.
-pub(crate) const SAMPLE_BYTES: u64 = 64 * 1024;
 
 /// Consecutive failures after which a mirror is dropped, if there is another.
 const MAX_FAILURES: u32 = 3;
@@ -27,6 +24,8 @@ pub(crate) struct Mirror {
     /// Failures since it last delivered anything.
     failures: u32,
     received: RangeSet,
+    /// The bytes of the file that are from it, if that is recorded of all.
+    delivered: RangeSet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +41,13 @@ enum Standing {
 pub(crate) struct Mirrors {
     list: Vec<Mirror>,
     base: usize,
+    /// Whether it is recorded which bytes are from which mirror, the base included.
+    attributes_all: bool,
 }
 
 impl Mirrors {
-    pub(crate) fn new(urls: &[SafeUrl]) -> Self {
+    /// With `attributes_all`, [`Mirrors::culprits`] knows who delivered what.
+    pub(crate) fn new(urls: &[SafeUrl], attributes_all: bool) -> Self {
         let list = urls.iter().map(|url| Mirror {
             home: url.clone(),
             current: url.clone(),
@@ -54,10 +56,12 @@ impl Mirrors {
             active: 0,
             failures: 0,
             received: RangeSet::new(),
+            delivered: RangeSet::new(),
         });
         Self {
             list: list.collect(),
             base: 0,
+            attributes_all,
         }
     }
 
@@ -167,12 +171,57 @@ impl Mirrors {
         if index != self.base {
             self.list[index].received.insert(range);
         }
+        if self.attributes_all {
+            for (other, mirror) in self.list.iter_mut().enumerate() {
+                if other == index {
+                    mirror.delivered.insert(range);
+                } else {
+                    mirror.delivered.remove(range);
+                }
+            }
+        }
+    }
+
+    /// The mirrors that delivered a whole one of these wrong pieces, each with their number. If there is none, the
+    /// mirror that delivered most of the wrong bytes, since nobody else is more likely to have been wrong.
+    pub(crate) fn culprits(&self, wrong: &[ByteRange]) -> Vec<(usize, usize)> {
+        let in_use = |(_, mirror): &(usize, &Mirror)| mirror.standing != Standing::Dropped;
+        let mirrors = || self.list.iter().enumerate().filter(in_use);
+        let whole = |mirror: &Mirror| wrong.iter().filter(|piece| mirror.delivered.covers(**piece)).count();
+        let alone: Vec<_> = mirrors()
+            .map(|(index, mirror)| (index, whole(mirror)))
+            .filter(|(_, pieces)| *pieces > 0)
+            .collect();
+        if !alone.is_empty() {
+            return alone;
+        }
+        let bytes = |mirror: &Mirror, piece: &ByteRange| {
+            let missing: u64 = mirror.delivered.gaps(*piece).into_iter().map(ByteRange::len).sum();
+            piece.len() - missing
+        };
+        let share = |mirror: &Mirror| wrong.iter().map(|piece| bytes(mirror, piece)).sum::<u64>();
+        let touched = |mirror: &Mirror| wrong.iter().filter(|piece| bytes(mirror, piece) > 0).count();
+        let worst = mirrors().max_by_key(|(_, mirror)| share(mirror));
+        let worst = worst.filter(|(_, mirror)| share(mirror) > 0);
+        worst
+            .map(|(index, mirror)| (index, touched(mirror)))
+            .into_iter()
+            .collect()
+    }
+
+    /// Whether a mirror is left that is none of these.
+    pub(crate) fn has_others_than(&self, some: &[(usize, usize)]) -> bool {
+        let mut mirrors = self.list.iter().enumerate();
+        mirrors.any(|(index, mirror)| {
+            mirror.standing != Standing::Dropped && !some.iter().any(|(culprit, _)| *culprit == index)
+        })
     }
 
     /// Clears the records of deliveries, because the file starts over.
     pub(crate) fn start_over(&mut self) {
         for mirror in &mut self.list {
             mirror.received = RangeSet::new();
+            mirror.delivered = RangeSet::new();
             mirror.facts = Facts::default();
             if mirror.standing == Standing::Trusted {
                 mirror.standing = Standing::Untested;
@@ -213,7 +262,7 @@ mod tests {
         let urls: Vec<_> = (0..count)
             .map(|n| SafeUrl::parse(&format!("http://m{n}.test/f")).unwrap())
             .collect();
-        let mut mirrors = Mirrors::new(&urls);
+        let mut mirrors = Mirrors::new(&urls, false);
         mirrors.set_base(0);
         mirrors
     }
@@ -266,5 +315,28 @@ mod tests {
             mirrors.samples(),
             [(1, ByteRange::new(100 + SAMPLE_BYTES, 100 + 2 * SAMPLE_BYTES))]
         );
+    }
+
+    #[test]
+    fn who_delivered_a_wrong_piece_alone_is_blamed_for_it_and_else_who_delivered_most() {
+        let mut mirrors = mirrors(3);
+        mirrors.attributes_all = true;
+        mirrors.received(0, ByteRange::new(0, 100));
+        mirrors.received(1, ByteRange::new(100, 200));
+        mirrors.received(2, ByteRange::new(250, 300));
+        let piece = |n: u64| ByteRange::new(n * 50, n * 50 + 50);
+        assert_eq!(mirrors.culprits(&[piece(0), piece(2), piece(3)]), [(0, 1), (1, 2)]);
+        assert_eq!(
+            mirrors.culprits(&[ByteRange::new(60, 120)]),
+            [(0, 1)],
+            "most of it is of the first"
+        );
+        assert_eq!(mirrors.culprits(&[piece(4)]), [], "those bytes are of an earlier run");
+        mirrors.received(1, piece(0));
+        assert_eq!(mirrors.culprits(&[piece(0)]), [(1, 1)], "it was fetched again");
+        assert!(mirrors.has_others_than(&[(1, 1)]));
+        mirrors.drop_mirror(0);
+        mirrors.drop_mirror(2);
+        assert!(!mirrors.has_others_than(&[(1, 1)]));
     }
 }

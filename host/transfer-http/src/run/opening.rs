@@ -6,8 +6,10 @@ use std::{pin::pin, time::Duration};
 use futures_util::future::{Either, select};
 
 use transfer::{
-    ByteRange, Claimed, Failure, FileName, Finished, Origin, Outcome, PartFile, RangeSet, Recorded, SafeUrl, Stage,
-    failure::FailureKind, part_file,
+    ByteRange, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, SafeUrl,
+    failure::FailureKind,
+    part_file,
+    run::{Plan, SAMPLE_BYTES, SMALL_BYTES, background::blocking, plan::USUAL_MIN_SPLIT},
 };
 
 use crate::{
@@ -15,24 +17,13 @@ use crate::{
         name,
         verdict::{self, Facts, Unusable, Verdict, judge, not_the_file},
     },
-    background::blocking,
     client::{
         decode::Decoder,
         exchange::{Response, now},
         fetch::{Fetched, RangeWish},
     },
-    hashing::hash_file,
-    run::{
-        context::Run,
-        mirrors::SAMPLE_BYTES,
-        plan::{Plan, USUAL_MIN_SPLIT},
-        pool::Begun,
-        worker::is_same_as_disk,
-    },
+    run::{context::Run, pool::Begun, worker::is_same_as_disk},
 };
-
-/// A file smaller than this gets no journal in a command-line run: fetching it again costs less than the journal.
-const SMALL_BYTES: u64 = 1024 * 1024;
 
 /// The result of opening a source.
 pub(crate) enum Opening {
@@ -343,7 +334,8 @@ impl Run {
             base
         };
         if !self.disk.is_claimed() {
-            if let Some(outcome) = self.find_finished(&name, total).await? {
+            let wanted = self.source.checksum.as_ref();
+            if let Some(outcome) = self.disk.destination.find_finished(&name, total, wanted).await? {
                 return Ok(Opening::Outcome(outcome));
             }
             if let Some(opening) = self.claim_part(&name).await? {
@@ -380,39 +372,6 @@ impl Run {
             body: response.body,
             decoder,
             is_splittable,
-        })))
-    }
-
-    /// The finished file of this name and size, if it is to be checked and has the checksum. One with another checksum
-    /// is replaced when the download is complete.
-    async fn find_finished(&self, name: &FileName, total: Option<u64>) -> Result<Option<Outcome>, Failure> {
-        let destination = &self.disk.destination;
-        let (Some(wanted), Some(size_bytes)) = (&self.source.checksum, total) else {
-            return Ok(None);
-        };
-        if !destination.target.check_integrity {
-            return Ok(None);
-        }
-        let path = destination.target.directory.join(name.as_str());
-        let Some(file) = PartFile::finished(&path, size_bytes) else {
-            return Ok(None);
-        };
-        self.report_stage(Stage::Verifying);
-        let found = hash_file(file, path.clone(), wanted.clone()).await?;
-        if found != *wanted {
-            let name = wanted.algorithm().name();
-            let message = format!("{} is there with another {name}: downloading it again", path.display());
-            self.notice(message).await;
-            destination.replaces.set(true);
-            return Ok(None);
-        }
-        // Another task's file is not this one's.
-        let is_free = destination.reserve(&path, total).await? == Recorded::Done;
-        Ok(is_free.then_some(Outcome::Finished(Finished {
-            path,
-            size_bytes,
-            received_bytes: 0,
-            is_own: false,
         })))
     }
 

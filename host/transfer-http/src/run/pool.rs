@@ -8,17 +8,22 @@ use std::{
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::sleep;
-use transfer::{Failure, failure::FailureKind};
+use transfer::{
+    Failure,
+    failure::FailureKind,
+    run::{
+        Pace, Upkeep, WorkerId,
+        upkeep::{self, SMOOTHING, as_f64},
+    },
+};
 
 use crate::{
     client::{body::Body, decode::Decoder},
     run::{
         context::Run,
-        plan::{Pace, WorkerId},
         ramp::{Ramp, Sample},
         worker::{Worker, WorkerError},
     },
-    upkeep::{self, SMOOTHING, Upkeep, as_f64},
 };
 
 /// A connection that delivered at least this much before it broke is reopened at once.

@@ -4,7 +4,11 @@
 use std::{cell::RefCell, future::poll_fn, io, task::Poll};
 
 use tokio::{io::Interest, time::timeout};
-use transfer::{ByteRange, CarryError, Failure, KernelPipe, PartFile, SafeUrl, failure::FailureKind};
+use transfer::{
+    ByteRange, CarryError, Failure, KernelPipe, PartFile, SafeUrl,
+    failure::FailureKind,
+    run::{SAMPLE_BYTES, WorkerId},
+};
 
 use crate::{
     answer::verdict::{Facts, Unusable, Verdict, is_page, judge},
@@ -15,7 +19,7 @@ use crate::{
         exchange::now,
         fetch::{Fetched, RangeWish},
     },
-    run::{context::Run, mirrors::SAMPLE_BYTES, plan::WorkerId},
+    run::context::Run,
 };
 
 /// Copy size; fits the second-level cache of common processors, and more is not faster.
@@ -198,8 +202,13 @@ impl Worker<'_> {
         }
     }
 
-    /// Compares the mirror's start of the file with the bytes on disk.
+    /// Compares the mirror's start of the file with the bytes on disk. With piece hashes that is not needed, and it would
+    /// be wrong if the first source is the one that has other bytes.
     async fn compare_start(&self) -> Result<(), WorkerError> {
+        if self.run.source.pieces.is_some() {
+            self.run.mirrors.borrow_mut().trust(self.mirror);
+            return Ok(());
+        }
         let there = self.run.plan.borrow().done().contiguous_end(0).min(SAMPLE_BYTES);
         if self.is_equal(ByteRange::new(0, there)).await? {
             self.run.mirrors.borrow_mut().trust(self.mirror);

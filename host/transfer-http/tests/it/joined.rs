@@ -89,6 +89,9 @@ impl TestRun {
             },
             connections,
             limits: RateLimits::unlimited(),
+            upload_limits: RateLimits::unlimited(),
+            purpose: transfer::Purpose::Download,
+            uploaded_bytes: 0,
             retry: RetryPolicy {
                 base: Duration::from_millis(5),
                 ..RetryPolicy::default()

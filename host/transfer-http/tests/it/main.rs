@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod joined;
+mod pieces;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -47,6 +48,9 @@ impl Attempt {
                 ..ConnectionPlan::default()
             },
             limits: RateLimits::new([self.limit]),
+            upload_limits: RateLimits::unlimited(),
+            purpose: transfer::Purpose::Download,
+            uploaded_bytes: 0,
             retry: RetryPolicy {
                 base: Duration::from_millis(10),
                 ..RetryPolicy::default()

@@ -55,7 +55,8 @@ impl Algorithm {
         }
     }
 
-    fn from_name(name: &str) -> Option<Self> {
+    /// The algorithm of this name, with or without hyphens and in any case.
+    pub fn from_name(name: &str) -> Option<Self> {
         let plain: String = name
             .chars()
             .filter(|c| *c != '-' && *c != '_')
@@ -64,6 +65,15 @@ impl Algorithm {
         Self::ALL
             .into_iter()
             .find(|algorithm| algorithm.name().replace('-', "") == plain)
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = InvalidChecksum;
+
+    fn from_str(name: &str) -> Result<Self, InvalidChecksum> {
+        let name = name.trim();
+        Self::from_name(name).ok_or_else(|| InvalidChecksum::Algorithm(name.to_owned()))
     }
 }
 
@@ -101,6 +111,11 @@ impl Checksum {
         self.algorithm
     }
 
+    /// The digest.
+    pub fn digest(&self) -> &[u8] {
+        &self.digest
+    }
+
     /// The digest, lower-case hexadecimal.
     pub fn hex(&self) -> String {
         data_encoding::HEXLOWER.encode(&self.digest)
@@ -129,7 +144,7 @@ impl FromStr for Checksum {
 
     fn from_str(text: &str) -> Result<Self, InvalidChecksum> {
         let (name, hex) = text.trim().split_once('=').ok_or(InvalidChecksum::Form)?;
-        let algorithm = Algorithm::from_name(name.trim()).ok_or_else(|| InvalidChecksum::Algorithm(name.to_owned()))?;
+        let algorithm = name.parse::<Algorithm>()?;
         let hex = hex.trim();
         let refuse = |found: String| InvalidChecksum::Digest {
             algorithm: algorithm.name(),

@@ -9,6 +9,9 @@ use crate::source::secret::{Credentials, Secret};
 /// The longest URL accepted, in bytes. Servers and browsers stop between 8 KiB and 64 KiB; signed links reach 4 KiB.
 pub const MAX_URL_BYTES: usize = 32 * 1024;
 
+/// What is shown in place of a password.
+const MASK: &str = "***";
+
 /// A parsed URL whose `Display` and `Debug` leave out the user part and the values of the query, because both carry
 /// secrets (passwords, signatures) and URLs are printed all day.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -46,9 +49,13 @@ impl SafeUrl {
 
     /// Parses a URL that was accepted before, perhaps by a version with another limit. What was stored must be readable.
     pub fn stored(text: &str) -> Result<Self, InvalidUrl> {
-        let url = Url::parse(text).map_err(InvalidUrl::Malformed)?;
-        if matches!(url.scheme(), "http" | "https" | "ftp" | "ftps") && url.host_str().is_none_or(str::is_empty) {
+        let mut url = Url::parse(text).map_err(InvalidUrl::Malformed)?;
+        let needs_host = matches!(url.scheme(), "http" | "https" | "ftp" | "ftps" | "ftpes" | "sftp");
+        if needs_host && url.host_str().is_none_or(str::is_empty) {
             return Err(InvalidUrl::NoHost);
+        }
+        if matches!(url.scheme(), "ftps" | "ftpes" | "sftp") {
+            normalise(&mut url)?;
         }
         Ok(Self(url))
     }
@@ -80,8 +87,19 @@ impl SafeUrl {
     /// `scheme://host:port` with the default port written out; two URLs share credentials only if these are equal.
     pub fn origin(&self) -> String {
         let host = self.0.host_str().unwrap_or("");
-        let port = self.0.port_or_known_default().unwrap_or(0);
-        format!("{}://{host}:{port}", self.0.scheme())
+        format!("{}://{host}:{}", self.0.scheme(), self.port())
+    }
+
+    /// The port, the scheme's default one if the URL has none; 0 if neither is known.
+    pub fn port(&self) -> u16 {
+        let usual = || default_port(self.0.scheme());
+        self.0.port().or_else(usual).unwrap_or(0)
+    }
+
+    /// The host without the brackets of an IPv6 address, as it is connected to; empty if there is none.
+    pub fn host(&self) -> &str {
+        let host = self.0.host_str().unwrap_or("");
+        host.trim_start_matches('[').trim_end_matches(']')
     }
 
     /// The user name and password in the URL, percent-decoded, if it has a user name.
@@ -97,7 +115,23 @@ impl SafeUrl {
         })
     }
 
-    /// The same URL without user name and password, to be shown.
+    /// The URL as it is shown where its user and query matter: with `***` in place of a password. [`SafeUrl::is_shown_as`]
+    /// recognises it when it comes back.
+    pub fn shown(&self) -> String {
+        if self.0.password().is_none() {
+            return self.0.as_str().to_owned();
+        }
+        let mut url = self.0.clone();
+        let _has_a_login = url.set_password(Some(MASK));
+        url.into()
+    }
+
+    /// Whether `other` is this URL as it was shown, now or by a version that left out the login.
+    pub fn is_shown_as(&self, other: &Self) -> bool {
+        other.expose() == self.shown() || *other == self.without_login()
+    }
+
+    /// The same URL without user name and password.
     #[must_use]
     pub fn without_login(&self) -> Self {
         let mut url = self.0.clone();
@@ -105,6 +139,33 @@ impl SafeUrl {
         let _none_to_remove = url.set_username("").and_then(|()| url.set_password(None));
         Self(url)
     }
+}
+
+/// The port of a scheme's URLs without one.
+pub fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" | "ws" => Some(80),
+        "https" | "wss" => Some(443),
+        "ftp" | "ftpes" => Some(21),
+        "ftps" => Some(990),
+        "sftp" => Some(22),
+        _ => None,
+    }
+}
+
+/// Gives a URL whose scheme the URL standard does not know the form that those of known schemes have: a host in lower case
+/// or a valid address, no default port, a path.
+fn normalise(url: &mut Url) -> Result<(), InvalidUrl> {
+    let host = url.host_str().unwrap_or("");
+    let known = Url::parse(&format!("ftp://{host}/")).map_err(InvalidUrl::Malformed)?;
+    url.set_host(known.host_str()).map_err(InvalidUrl::Malformed)?;
+    if url.port() == default_port(url.scheme()) {
+        let _has_host = url.set_port(None);
+    }
+    if url.path().is_empty() {
+        url.set_path("/");
+    }
+    Ok(())
 }
 
 impl fmt::Display for SafeUrl {
@@ -214,11 +275,54 @@ mod tests {
     }
 
     #[test]
+    fn a_shown_url_has_its_user_and_not_its_password() {
+        for (url, shown) in [
+            ("ftp://me:p%40w@a.test/x?y=1", "ftp://me:***@a.test/x?y=1"),
+            ("ftps://:pw@a.test/", "ftps://:***@a.test/"),
+            ("https://me@a.test/x", "https://me@a.test/x"),
+            ("https://a.test/x", "https://a.test/x"),
+        ] {
+            let url = SafeUrl::parse(url).unwrap();
+            assert_eq!(url.shown(), shown);
+            assert!(url.is_shown_as(&SafeUrl::parse(shown).unwrap()));
+            assert!(url.is_shown_as(&url.without_login()));
+        }
+        let known = SafeUrl::parse("ftp://me:pw@a.test/x").unwrap();
+        for other in [
+            "ftp://you:***@a.test/x",
+            "ftp://me:***@a.test/y",
+            "ftp://me:other@a.test/x",
+        ] {
+            assert!(!known.is_shown_as(&SafeUrl::parse(other).unwrap()), "{other}");
+        }
+    }
+
+    #[test]
     fn origin_keeps_scheme_host_and_port_apart() {
         let origin = |text: &str| SafeUrl::parse(text).unwrap().origin();
         assert_eq!(origin("http://a.test/x"), origin("http://A.test:80/y"));
         assert_ne!(origin("http://a.test/"), origin("https://a.test/"));
         assert_ne!(origin("http://a.test/"), origin("http://a.test:8080/"));
+    }
+
+    #[test]
+    fn schemes_of_files_have_hosts_and_ports_like_those_of_the_web() {
+        for (text, expect) in [
+            ("ftps://HOST.test:990", "ftps://host.test/"),
+            ("ftps://host.test:21/x", "ftps://host.test:21/x"),
+            ("ftpes://me:pw@Bücher.test:21/x/", "ftpes://me:pw@xn--bcher-kva.test/x/"),
+            ("sftp://[::1]:22/x", "sftp://[::1]/x"),
+        ] {
+            assert_eq!(SafeUrl::parse(text).unwrap().expose(), expect);
+        }
+        for bad in ["ftps://", "ftpes:///x", "sftp://a b/", "ftps://1.2.3.400/"] {
+            assert!(SafeUrl::parse(bad).is_err(), "{bad}");
+        }
+        let port = |text: &str| SafeUrl::parse(text).unwrap().port();
+        assert_eq!(
+            (port("ftps://h/"), port("ftpes://h/"), port("ftp://h:5/")),
+            (990, 21, 5)
+        );
     }
 
     #[test]

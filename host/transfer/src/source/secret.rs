@@ -29,7 +29,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A user name and password for HTTP Basic or a proxy.
+/// A user name and password for a server or a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user name.

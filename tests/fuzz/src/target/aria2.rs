@@ -1,7 +1,9 @@
 //! aria2's dialect over HTTP, in all of its forms.
 
 use data_encoding::BASE64;
+use metalink_reader::{Document, File, FilePath, Preference};
 use serde_json::Value;
+use transfer::source::MAX_URLS;
 
 use super::Target;
 use crate::house::{Answer, House};
@@ -85,16 +87,32 @@ pub(super) fn xml_rpc() -> Target {
     })
 }
 
-/// A metalink, as `aria2.addMetalink` gets it.
+/// A metalink, as `aria2.addMetalink` gets it. What is read of it leads to no other directory.
 pub(super) fn metalink() -> Target {
     let house = House::desktop();
     Box::new(move |data| {
+        if let Ok(document) = Document::read(data, &Preference::default()) {
+            document.files.iter().for_each(check_file);
+        }
         let call = format!(
             r#"{{"id":1,"method":"aria2.addMetalink","params":["{}",{{"pause":"true"}}]}}"#,
             BASE64.encode(data)
         );
         check(&answered(&house.ask("POST /jsonrpc", "", call.as_bytes())));
     })
+}
+
+fn check_file(file: &File) {
+    assert!((1..=MAX_URLS).contains(&file.urls.len()));
+    let parts = file.path.directories.iter().chain([&file.path.name]);
+    for part in parts.map(transfer::FileName::as_str) {
+        assert!(!part.starts_with('.') && !part.contains(['/', '\\', '\0']), "{part:?}");
+    }
+    let text = file.path.to_string();
+    assert_eq!(FilePath::parse(&text).as_ref(), Ok(&file.path), "{text}");
+    if let (Some(pieces), Some(size)) = (&file.pieces, file.size) {
+        assert!(pieces.fits(size));
+    }
 }
 
 fn answered(answer: &Answer) -> Value {

@@ -9,8 +9,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use transfer::{
-    ConnectionPlan, Job, OnConflict, Outcome, RateLimits, Reporter, RetryPolicy, SafeUrl, Source, Target as Place,
-    Transport as _,
+    ConnectionPlan, Job, OnConflict, Outcome, Purpose, RateLimits, Reporter, RetryPolicy, SafeUrl, Source,
+    Target as Place, Transport as _,
 };
 use transfer_http::{Config, HttpTransport};
 
@@ -86,6 +86,9 @@ async fn download(writer: Writer, data: &[u8]) {
             ..ConnectionPlan::default()
         },
         limits: RateLimits::new([]),
+        upload_limits: RateLimits::new([]),
+        purpose: Purpose::Download,
+        uploaded_bytes: 0,
         retry: RetryPolicy {
             attempts: Some(1),
             base: Duration::ZERO,

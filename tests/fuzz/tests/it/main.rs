@@ -63,6 +63,7 @@ replayed! {
     mcp = "mcp",
     response = "response",
     proxy = "proxy",
+    ftp = "ftp",
     journal = "journal",
     cookies = "cookies",
     aria2_conf = "aria2-conf",
@@ -74,4 +75,9 @@ replayed! {
     playlist = "playlist",
     site = "site",
     unpack = "unpack",
+    bencode = "bencode",
+    metainfo = "metainfo",
+    magnet = "magnet",
+    swarm = "swarm",
+    peer = "peer",
 }

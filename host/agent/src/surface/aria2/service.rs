@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use aria2::{Change, CommandError, Service, Snapshot, Subscription, Task};
 use futures_util::future::{BoxFuture, FutureExt as _};
-use protocol::{ConfigSnapshot, Method, RuntimeStats, TaskStatus};
+use http_body_util::{BodyExt as _, Limited};
+use protocol::{BlobResult, ConfigSnapshot, Method, RuntimeStats, TaskStatus};
+use rest::ResultMessage;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -15,6 +17,9 @@ use crate::{
         task_list, tasks,
     },
 };
+
+/// The answer to an upload is an id or a message.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 impl Task for task_list::Task {
     fn id(&self) -> &str {
@@ -31,6 +36,18 @@ impl Task for task_list::Task {
 
     fn status(&self) -> TaskStatus {
         self.status
+    }
+
+    fn seeding_status(&self) -> u8 {
+        self.seeding_status
+    }
+
+    fn is_torrent(&self) -> bool {
+        self.is_torrent
+    }
+
+    fn group(&self) -> &str {
+        &self.group
     }
 
     fn dated(&self) -> u64 {
@@ -108,6 +125,27 @@ impl Service for Daemon {
         params: &'s RawValue,
     ) -> BoxFuture<'s, Result<Box<RawValue>, CommandError>> {
         async move { Ok(self.call_raw(method, &params).await?) }.boxed()
+    }
+
+    fn keep_torrent(&self, file: Vec<u8>) -> BoxFuture<'_, Result<String, CommandError>> {
+        async move {
+            let failed = || CommandError::Failed("the daemon took no upload".to_owned());
+            let request = http::Request::post("/blobs/torrents")
+                .body(file.into())
+                .map_err(|_| failed())?;
+            let answer = self.fetch(request).await?;
+            let is_kept = answer.status().is_success();
+            let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+            let body = body.map_err(|_| failed())?.to_bytes();
+            if is_kept {
+                let kept: BlobResult = serde_json::from_slice(&body).map_err(|_| failed())?;
+                return Ok(kept.blob_id);
+            }
+            // The daemon says why: the file is too large, or too many uploads wait.
+            let refused = serde_json::from_slice::<ResultMessage>(&body);
+            Err(refused.map_or_else(|_| failed(), |refused| CommandError::Failed(refused.message)))
+        }
+        .boxed()
     }
 
     fn stats(&self) -> Result<RuntimeStats, CommandError> {

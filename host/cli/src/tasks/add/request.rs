@@ -1,14 +1,15 @@
 //! Converts a resolved task into a request to a service.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use command::UsageError;
 use data_encoding::BASE64;
-use engine::{ProxyChoice, TaskSpec};
-use protocol::{CreateTaskRequest, RequestBody};
-use transfer::{OnConflict, RequestOptions, Secret};
+use engine::{ProxyChoice, SeedLimit, TaskSpec};
+use protocol::{CreateTaskRequest, RequestBody, TorrentFilePath, TorrentRequest};
+use transfer::{OnConflict, RequestOptions, SafeUrl, Secret, TorrentOptions};
 
 /// The request for `task`. Fails if a header is there twice, because a service takes each name once.
+#[expect(clippy::too_many_lines, reason = "one line for each option of the two records")]
 pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError> {
     // A field that is added to a task does not compile until it is sent, or named here with the reason why not.
     let TaskSpec {
@@ -22,6 +23,8 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         proxy,
         ignore_tls_errors,
         checksum,
+        pieces,
+        promised_size,
         start_paused,
         speed_limit_bytes,
         on_conflict,
@@ -36,12 +39,16 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         given_by: _,
         feed: _,
         created_by: _,
-        // A promise comes from a page or a plugin, which the command line is not.
-        promised_size: _,
+        // A page or a plugin says it, which the command line is not.
         promised_type: _,
         // Named by the caller, which has asked the service for its id.
         queue: _,
         group: _,
+        upload_limit_bytes,
+        seed_limits,
+        is_not_seeded,
+        torrent,
+        follow_torrent,
         // Only `svc get` continues the part files of other programs.
         adopt: _,
     } = task;
@@ -74,6 +81,8 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
             ProxyChoice::Through(url) => url.expose().to_owned(),
         },
         checksum: checksum.map(|checksum| checksum.to_string()).unwrap_or_default(),
+        piece_hashes: pieces.map(|pieces| pieces.to_string()).unwrap_or_default(),
+        expected_size_bytes: promised_size,
         ignore_tls_errors,
         headers: Some(headers).filter(|headers| !headers.is_empty()),
         method,
@@ -90,6 +99,12 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         max_not_found,
         check_integrity,
         no_netrc,
+        upload_limit_bytes,
+        no_seed: is_not_seeded,
+        seed_ratio_limit_milli: own(seed_limits.ratio_milli),
+        seed_time_limit_secs: own(seed_limits.time_secs),
+        follow_torrent,
+        torrent: torrent.as_deref().map(wire_torrent),
         max_tries: retry.map(|policy| policy.attempts.unwrap_or(0)),
         retry_wait_secs: retry.map(|policy| u32::try_from(policy.base.as_secs()).unwrap_or(u32::MAX)),
         ..CreateTaskRequest::default()
@@ -104,6 +119,50 @@ fn by_name(headers: Vec<(String, Secret)>) -> Result<BTreeMap<String, String>, U
         }
     }
     Ok(by_name)
+}
+
+/// A limit that is the task's own.
+fn own(limit: SeedLimit) -> Option<i64> {
+    (limit != SeedLimit::Inherited).then(|| limit.to_wire())
+}
+
+fn wire_torrent(options: &TorrentOptions) -> TorrentRequest {
+    let TorrentOptions {
+        files,
+        trackers,
+        webseeds,
+        is_sequential,
+        edges_first,
+        asks_for_files,
+        stops_after_metadata,
+        metadata_timeout,
+        stall_timeout,
+        max_peers,
+        paths,
+    } = options;
+    let exposed = |urls: &[SafeUrl]| urls.iter().map(|url| url.expose().to_owned()).collect();
+    let secs = |time: &Option<Duration>| time.map(|time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
+    TorrentRequest {
+        files: files.to_vec(),
+        trackers: exposed(trackers),
+        webseeds: exposed(webseeds),
+        sequential: *is_sequential,
+        first_last_piece_first: *edges_first,
+        ask_for_files: *asks_for_files,
+        stop_after_metadata: *stops_after_metadata,
+        metadata_timeout_secs: secs(metadata_timeout),
+        stall_timeout_secs: secs(stall_timeout),
+        max_peers: *max_peers,
+        paths: wire_paths(paths),
+    }
+}
+
+fn wire_paths(paths: &[(u32, String)]) -> Vec<TorrentFilePath> {
+    let path = |(index, path): &(u32, String)| TorrentFilePath {
+        index: *index,
+        path: path.clone(),
+    };
+    paths.iter().map(path).collect()
 }
 
 fn wire_body(body: transfer::RequestBody) -> RequestBody {
@@ -121,8 +180,6 @@ fn wire_body(body: transfer::RequestBody) -> RequestBody {
 
 #[cfg(test)]
 mod tests {
-    use transfer::SafeUrl;
-
     use super::*;
 
     fn task() -> TaskSpec {

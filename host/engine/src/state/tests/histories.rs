@@ -31,6 +31,10 @@ enum Step {
     RequestRetry(u8, u16),
     FilesDeleted,
     Wait(u16),
+    Upload(u8, u16),
+    EndSeed(u8, bool),
+    SeedSettings(u8, u8),
+    SeedLimits(u8, u16),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -62,10 +66,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => prop_oneof![Just(FileState::Present), Just(FileState::Missing)].prop_map(Step::LandingLookedFor),
         1 => Just(Step::Kill),
         2 => task.clone().prop_map(Step::Progress),
-        8 => (task.clone(), 0..5_u8).prop_map(|(task, how)| Step::End(task, how)),
-        4 => (task, any::<u16>()).prop_map(|(task, delay)| Step::RequestRetry(task, delay)),
+        8 => (task.clone(), 0..7_u8).prop_map(|(task, how)| Step::End(task, how)),
+        4 => (task.clone(), any::<u16>()).prop_map(|(task, delay)| Step::RequestRetry(task, delay)),
         2 => Just(Step::FilesDeleted),
-        1 => any::<u16>().prop_map(Step::Wait),
+        2 => any::<u16>().prop_map(Step::Wait),
+        2 => (task.clone(), 0..30_u16).prop_map(|(task, bytes)| Step::Upload(task, bytes)),
+        3 => (task.clone(), any::<bool>()).prop_map(|(task, fails)| Step::EndSeed(task, fails)),
+        2 => (any::<u8>(), 0..3_u8).prop_map(|(kind, most)| Step::SeedSettings(kind, most)),
+        1 => (task.clone(), 0..3000_u16).prop_map(|(task, ratio)| Step::SeedLimits(task, ratio)),
     ];
     prop::collection::vec(step, 1..80)
 }
@@ -75,6 +83,25 @@ fn landing(task: u8) -> Landing {
         path: format!("/downloads/landed-{task}").into(),
         inode: task.into(),
         size_bytes: 10,
+    }
+}
+
+fn seed_settings(kind: u8, most: u8) -> SeedSettings {
+    let has = |bit: u8| kind & bit != 0;
+    SeedSettings {
+        is_enabled: !kind.is_multiple_of(7),
+        continues_on_start: !kind.is_multiple_of(5),
+        max_active: most.into(),
+        ratio_milli: if has(1) { 1500 } else { 0 },
+        post_ratio_milli: if has(2) { 700 } else { 0 },
+        time_minutes: if has(4) { 90 } else { 0 },
+        idle_minutes: if has(8) { 60 } else { 0 },
+        operator: if has(16) { SeedOperator::All } else { SeedOperator::Any },
+        then: match kind >> 5 {
+            0 => SeedThen::Delete(FileFate::Keep),
+            1 => SeedThen::Delete(FileFate::Delete),
+            _ => SeedThen::Stop,
+        },
     }
 }
 
@@ -100,6 +127,7 @@ fn queue_spec(n: u8, max_concurrent: u32) -> QueueSpec {
 }
 
 impl World {
+    #[expect(clippy::too_many_lines, reason = "one arm for each step")]
     fn step(&mut self, step: Step) {
         let input = match step {
             Step::Create {
@@ -175,8 +203,22 @@ impl World {
                 None => return,
             },
             Step::Wait(seconds) => {
-                self.now = self.now.after(Duration::from_secs(seconds.into()));
+                let wait = Duration::from_secs(seconds.into());
+                self.now = self.now.after(wait);
+                self.state.set_uptime(self.state.uptime + wait);
                 Input::Clock("2026-11-21T12:00:00".parse().unwrap())
+            }
+            Step::Upload(task, bytes) => return self.upload(id(task), bytes.into()),
+            Step::EndSeed(task, fails) => return self.end_seed_somehow(id(task), fails),
+            Step::SeedSettings(kind, most) => {
+                return self.settings(|settings| settings.seeding = seed_settings(kind, most));
+            }
+            Step::SeedLimits(task, ratio) => {
+                let limits = SeedLimits {
+                    ratio_milli: SeedLimit::Own(ratio.into()),
+                    ..SeedLimits::default()
+                };
+                Input::Command(Command::SetSeedLimits(id(task), limits))
             }
         };
         // The invariants hold after a refusal as well.
@@ -195,6 +237,7 @@ impl World {
         let is_stopped = self.stopped.contains(&run);
         let outcome = match how {
             0 => finished(&format!("/downloads/file-{task}")),
+            5 | 6 => seeding::seedable(&format!("/downloads/file-{task}")),
             1 => failed(FailureKind::Network),
             2 => failed(FailureKind::NotFound),
             _ if is_stopped => Outcome::Stopped,
@@ -290,6 +333,7 @@ impl World {
 
     /// The invariants after every step.
     fn check(&self, live_before: usize) {
+        self.check_seeds();
         let settings = &self.state.settings().settings;
         let global = settings.max_concurrent_tasks as usize;
         assert!(self.live.len() <= global.max(live_before), "over the global limit");
@@ -374,13 +418,21 @@ impl World {
             self.saved.loaded(),
             &mut Vec::new(),
         );
-        // One that waits for its account may start in the slot of a run that ended with the process.
-        let in_queue = |task: &Task| match at_rest(task) {
-            task if task.limited_account().is_some() => Task {
-                phase: Phase::Pending,
-                ..task
-            },
-            task => task,
+        let settings = &self.state.settings().settings.seeding;
+        let in_queue = |task: &Task| {
+            let mut task = at_rest(task);
+            // One that waits for its account may start in the slot of a run that ended with the process.
+            if task.limited_account().is_some() {
+                task.phase = Phase::Pending;
+            }
+            // Seeding does not always continue.
+            if let Some(seeding) = task.seeding.as_deref_mut()
+                && seeding.state == SeedState::Waiting
+                && !(settings.is_enabled && settings.continues_on_start)
+            {
+                seeding.state = SeedState::Ended(SeedEnd::Off);
+            }
+            task
         };
         let reloaded: BTreeMap<u64, Task> = again.tasks.values().map(|task| (task.serial, in_queue(task))).collect();
         let known = known.into_iter().map(|(serial, task)| (serial, in_queue(&task)));

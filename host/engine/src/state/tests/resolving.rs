@@ -43,6 +43,7 @@ fn checksum_of(id: &str) -> Checksum {
 
 pub(super) fn file(id: &str, size_bytes: u64) -> ListedFile {
     ListedFile {
+        url: None,
         item: id.parse().unwrap(),
         name: FileName::sanitise(id),
         directories: vec![FileName::sanitise("part")],

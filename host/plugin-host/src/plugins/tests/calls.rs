@@ -128,6 +128,8 @@ async fn a_link_carries_a_secret_only_to_hosts_that_the_user_allowed_for_it() {
             given_by: GivenBy::User,
             request: RequestOptions::default(),
             proxies: Proxies::none(),
+            netrc: None,
+            ignore_tls_errors: false,
             attempts: 0,
             full_accounts: Vec::new(),
         };

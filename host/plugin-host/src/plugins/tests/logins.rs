@@ -121,6 +121,8 @@ async fn link_of(
         given_by: GivenBy::User,
         request: RequestOptions::default(),
         proxies: Proxies::none(),
+        netrc: None,
+        ignore_tls_errors: false,
         attempts,
         full_accounts,
     };

@@ -10,12 +10,10 @@ use std::{
     },
 };
 
-use transfer::{Checksum, Failure, PartFile, failure::FailureKind};
-
-use crate::background::blocking;
+use crate::{Checksum, Failure, PartFile, PieceHashes, RangeSet, failure::FailureKind, run::background::blocking};
 
 /// The failure for a wrong checksum; the caller deletes the file.
-pub(crate) fn mismatch(wanted: &Checksum, found: &Checksum) -> Failure {
+pub fn mismatch(wanted: &Checksum, found: &Checksum) -> Failure {
     let name = wanted.algorithm().name();
     let (found, wanted) = (found.hex(), wanted.hex());
     let message = format!("the {name} of what came is {found}, not {wanted}; it was deleted");
@@ -23,22 +21,31 @@ pub(crate) fn mismatch(wanted: &Checksum, found: &Checksum) -> Failure {
 }
 
 /// Hashes the part file off this lane; stops early if the future is dropped.
-pub(crate) async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checksum, Failure> {
+pub async fn hash(part: Arc<PartFile>, wanted: Checksum) -> Result<Checksum, Failure> {
     let path = part.path().to_owned();
-    hash_bytes(part, |part| Box::new(part.reader()), path, wanted).await
+    let compute = move |reader: &mut dyn Read| Checksum::compute(wanted.algorithm(), reader);
+    read_through(part, |part| Box::new(part.reader()), path, compute).await
+}
+
+/// The ranges of the part file's pieces that do not have their hash, like [`hash`].
+pub async fn wrong_pieces(part: Arc<PartFile>, pieces: Arc<PieceHashes>) -> Result<RangeSet, Failure> {
+    let path = part.path().to_owned();
+    let compute = move |reader: &mut dyn Read| pieces.wrong(reader);
+    read_through(part, |part| Box::new(part.reader()), path, compute).await
 }
 
 /// Hashes a finished file like [`hash`].
-pub(crate) async fn hash_file(file: File, path: PathBuf, wanted: Checksum) -> Result<Checksum, Failure> {
-    hash_bytes(file, |file| Box::new(file), path, wanted).await
+pub async fn hash_file(file: File, path: PathBuf, wanted: Checksum) -> Result<Checksum, Failure> {
+    let compute = move |reader: &mut dyn Read| Checksum::compute(wanted.algorithm(), reader);
+    read_through(file, |file| Box::new(file), path, compute).await
 }
 
-async fn hash_bytes<S: Send + 'static>(
+async fn read_through<S: Send + 'static, T: Send + 'static>(
     source: S,
     reader: fn(&S) -> Box<dyn Read + '_>,
     path: PathBuf,
-    wanted: Checksum,
-) -> Result<Checksum, Failure> {
+    compute: impl FnOnce(&mut dyn Read) -> io::Result<T> + Send + 'static,
+) -> Result<T, Failure> {
     struct SetOnDrop(Arc<AtomicBool>);
     impl Drop for SetOnDrop {
         fn drop(&mut self) {
@@ -52,7 +59,7 @@ async fn hash_bytes<S: Send + 'static>(
             reader: reader(&source),
             is_abandoned,
         };
-        Checksum::compute(wanted.algorithm(), &mut reader).map_err(|error| Failure::disk("read", &path, &error))
+        compute(&mut reader).map_err(|error| Failure::disk("read", &path, &error))
     })
     .await
 }

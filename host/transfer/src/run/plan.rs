@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use transfer::{ByteRange, RangeSet, SegmentView};
+use crate::{ByteRange, RangeSet, SegmentView};
 
 /// A worker records its bytes after this many; a kill loses at most this much per connection.
 const RECORD_BYTES: u64 = 512 * 1024;
 
-/// Default minimum size of a segment; must equal that of [`transfer::ConnectionPlan`].
-pub(crate) const USUAL_MIN_SPLIT: u64 = 1024 * 1024;
+/// Default minimum size of a segment; must equal that of [`crate::ConnectionPlan`].
+pub const USUAL_MIN_SPLIT: u64 = 1024 * 1024;
 
 /// The smallest range worth stealing: a request costs about as much as this many bytes.
 const MIN_STEAL_BYTES: u64 = 64 * 1024;
@@ -28,21 +28,21 @@ const STUCK_RATE: f64 = 4096.0;
 
 /// The worker of a run that a lease belongs to. Numbers are not used twice in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct WorkerId(pub(crate) u32);
+pub struct WorkerId(pub u32);
 
 /// The speed of a worker, by which the plan splits leases.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Pace {
+pub struct Pace {
     /// Measured or expected rate, in bytes per second.
-    pub(crate) rate: f64,
+    pub rate: f64,
     /// Seconds from a request to its first byte.
-    pub(crate) delay: f64,
+    pub delay: f64,
 }
 
 impl Pace {
     /// Bytes that arrive while a new request waits for its response and its connection speeds up, about three delays;
     /// discarding fewer is cheaper than a new request.
-    pub(crate) fn bytes_worth_a_request(self) -> u64 {
+    pub fn bytes_worth_a_request(self) -> u64 {
         as_u64(self.rate * self.delay * 3.0).clamp(MIN_STEAL_BYTES, MAX_JUMP_BYTES)
     }
 }
@@ -64,7 +64,7 @@ struct Lease {
 
 /// The range map of one file.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     total: Option<u64>,
     /// Valid bytes, except for those that current leases have written.
     done: RangeSet,
@@ -76,7 +76,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// A plan for a file of `total` bytes, or of unknown size, of which `done` is valid. The initial segments are at
     /// least `min_split` bytes.
-    pub(crate) fn new(total: Option<u64>, done: RangeSet, min_split: u64) -> Self {
+    pub fn new(total: Option<u64>, done: RangeSet, min_split: u64) -> Self {
         let whole = ByteRange::new(0, total.unwrap_or(u64::MAX));
         let waiting = done.gaps(whole).into_iter().collect();
         Self {
@@ -90,7 +90,7 @@ impl Plan {
 
     /// Leases waiting bytes from `start` on to `worker`, because a response that begins there is already arriving; up
     /// to the first byte that is done, and at most a `parts`th of the file.
-    pub(crate) fn take_from(&mut self, worker: WorkerId, start: u64, parts: u16, pace: Pace) -> Option<ByteRange> {
+    pub fn take_from(&mut self, worker: WorkerId, start: u64, parts: u16, pace: Pace) -> Option<ByteRange> {
         let held = self
             .waiting
             .iter()
@@ -101,7 +101,7 @@ impl Plan {
 
     /// Leases a range to `worker`: waiting bytes, at most a `parts`th of what is missing, or else a part of another
     /// lease. `None` if nothing is worth a request.
-    pub(crate) fn take(&mut self, worker: WorkerId, parts: u16, pace: Pace) -> Option<ByteRange> {
+    pub fn take(&mut self, worker: WorkerId, parts: u16, pace: Pace) -> Option<ByteRange> {
         let first = self.waiting.iter().next();
         if let Some(range) = first {
             let end = range.end.min(range.start.saturating_add(self.segment_bytes(parts)));
@@ -116,7 +116,7 @@ impl Plan {
 
     /// Extends the lease of `worker` by adjacent waiting bytes, at most `most` and at most a `parts`th of what is
     /// missing: its response continues, so no request is needed. Returns whether there were any.
-    pub(crate) fn extend(&mut self, worker: WorkerId, most: u64, parts: u16) -> bool {
+    pub fn extend(&mut self, worker: WorkerId, most: u64, parts: u16) -> bool {
         let most = most.min(self.segment_bytes(parts));
         let Some(lease) = self.leases.get_mut(&worker) else {
             return false;
@@ -133,13 +133,7 @@ impl Plan {
     /// Ends the lease of `worker` and leases the next waiting range to it, if that is at most `most` bytes away and
     /// begins before `reach`: its response continues, and discarding a small gap costs less than a new request. Returns
     /// the bytes to discard and the range to record.
-    pub(crate) fn jump(
-        &mut self,
-        worker: WorkerId,
-        reach: u64,
-        most: u64,
-        pace: Pace,
-    ) -> Option<(u64, Option<ByteRange>)> {
+    pub fn jump(&mut self, worker: WorkerId, reach: u64, most: u64, pace: Pace) -> Option<(u64, Option<ByteRange>)> {
         let end = self.leases.get(&worker)?.end;
         let next = self.waiting.iter().find(|range| range.start >= end)?;
         let gap = next.start - end;
@@ -152,22 +146,22 @@ impl Plan {
     }
 
     /// Whether [`Plan::take`] would lease anything to a worker of this pace.
-    pub(crate) fn has_work(&self, pace: Pace) -> bool {
+    pub fn has_work(&self, pace: Pace) -> bool {
         !self.waiting.is_empty() || self.best_split(pace).is_some()
     }
 
     /// Bytes that `worker` may still write from [`Plan::position`] on.
-    pub(crate) fn window(&self, worker: WorkerId) -> u64 {
+    pub fn window(&self, worker: WorkerId) -> u64 {
         self.leases.get(&worker).map_or(0, |lease| lease.end - lease.at)
     }
 
     /// The next byte that `worker` is to write.
-    pub(crate) fn position(&self, worker: WorkerId) -> u64 {
+    pub fn position(&self, worker: WorkerId) -> u64 {
         self.leases.get(&worker).map_or(0, |lease| lease.at)
     }
 
     /// Advances the lease of `worker` by `bytes`. Returns a range to record every [`RECORD_BYTES`].
-    pub(crate) fn advance(&mut self, worker: WorkerId, bytes: u64) -> Option<ByteRange> {
+    pub fn advance(&mut self, worker: WorkerId, bytes: u64) -> Option<ByteRange> {
         let lease = self.leases.get_mut(&worker).expect("only holders of a lease write");
         debug_assert!(bytes <= lease.end - lease.at, "a worker stays within its lease");
         lease.at += bytes;
@@ -180,7 +174,7 @@ impl Plan {
     }
 
     /// Ends the lease of `worker`: what it wrote is done, the rest waits. Returns the range to record.
-    pub(crate) fn release(&mut self, worker: WorkerId) -> Option<ByteRange> {
+    pub fn release(&mut self, worker: WorkerId) -> Option<ByteRange> {
         let lease = self.leases.remove(&worker)?;
         self.done.insert(ByteRange::new(lease.begin, lease.at));
         self.waiting.insert(ByteRange::new(lease.at, lease.end));
@@ -188,13 +182,13 @@ impl Plan {
     }
 
     /// Ends all leases.
-    pub(crate) fn release_all(&mut self) -> Vec<ByteRange> {
+    pub fn release_all(&mut self) -> Vec<ByteRange> {
         let workers: Vec<_> = self.leases.keys().copied().collect();
         workers.into_iter().filter_map(|worker| self.release(worker)).collect()
     }
 
     /// Sets the size of a file whose size was unknown.
-    pub(crate) fn settle(&mut self, total: u64) {
+    pub fn settle(&mut self, total: u64) {
         if self.total.is_none() {
             self.total = Some(total);
             self.waiting.remove(ByteRange::new(total, u64::MAX));
@@ -205,7 +199,7 @@ impl Plan {
     }
 
     /// Marks the bytes of `ranges` as waiting, because they are wrong.
-    pub(crate) fn distrust(&mut self, ranges: &RangeSet) {
+    pub fn distrust(&mut self, ranges: &RangeSet) {
         for range in ranges.iter() {
             for gap in self.leased().gaps(range) {
                 self.done.remove(gap);
@@ -215,7 +209,7 @@ impl Plan {
     }
 
     /// Sets the rate of `worker`, in bytes per second.
-    pub(crate) fn pace(&mut self, worker: WorkerId, rate: f64) {
+    pub fn pace(&mut self, worker: WorkerId, rate: f64) {
         if let Some(lease) = self.leases.get_mut(&worker) {
             lease.rate = rate;
             lease.looks = lease.looks.saturating_add(1);
@@ -223,22 +217,22 @@ impl Plan {
     }
 
     /// The file's size, once known.
-    pub(crate) fn total(&self) -> Option<u64> {
+    pub fn total(&self) -> Option<u64> {
         self.total
     }
 
     /// Whether every byte is valid.
-    pub(crate) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.total == Some(self.done_bytes())
     }
 
     /// The number of valid bytes.
-    pub(crate) fn done_bytes(&self) -> u64 {
+    pub fn done_bytes(&self) -> u64 {
         self.done.len() + self.leases.values().map(|lease| lease.at - lease.begin).sum::<u64>()
     }
 
     /// The valid bytes.
-    pub(crate) fn done(&self) -> RangeSet {
+    pub fn done(&self) -> RangeSet {
         let mut done = self.done.clone();
         for lease in self.leases.values() {
             done.insert(ByteRange::new(lease.begin, lease.at));
@@ -247,7 +241,7 @@ impl Plan {
     }
 
     /// The segments for a progress display: done and leased ranges, in order.
-    pub(crate) fn segments(&self) -> Vec<SegmentView> {
+    pub fn segments(&self) -> Vec<SegmentView> {
         let done = self.done.iter().map(|range| SegmentView {
             start: range.start,
             end: range.end,

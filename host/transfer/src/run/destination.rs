@@ -8,12 +8,12 @@ use std::{
 };
 
 use tokio::runtime::Handle;
-use transfer::{
-    Claim, Claimed, Failure, FailureKind, FileName, OnConflict, Origin, Outcome, PartFile, Recorded, Reporter,
-    RunEvent, SafeUrl, Target,
-};
 
-use crate::{answer::name, background::blocking};
+use crate::{
+    Checksum, Claim, Claimed, Failure, FailureKind, FileName, Finished, OnConflict, Origin, Outcome, PartFile,
+    Progress, Recorded, Reporter, RunEvent, SafeUrl, Stage, Target,
+    run::{background::blocking, hashing::hash_file},
+};
 
 /// How long a part file that this task reserved may still be locked. A run that was stopped leaves its last reservation
 /// or sync to a thread of its own, which holds the file until that is done; the next run must not fail for that.
@@ -22,29 +22,33 @@ const RELEASE: Duration = Duration::from_secs(5);
 /// The pause between two looks at that lock.
 const RELEASE_POLL: Duration = Duration::from_millis(20);
 
-pub(crate) struct Destination {
-    pub(crate) target: Target,
+/// The destination of one run.
+#[derive(Debug)]
+pub struct Destination {
+    /// Where the file goes.
+    pub target: Target,
     /// SHA-256 of the first URL: identifies the source without revealing it.
-    pub(crate) source_id: String,
+    pub source_id: String,
     name_of_url: Option<FileName>,
     /// Whether the finished file of this name is replaced, whatever the rule is: it failed the check of its integrity.
-    pub(crate) replaces: Cell<bool>,
+    pub replaces: Cell<bool>,
     reporter: Reporter,
 }
 
 impl Destination {
-    pub(crate) fn new(url: &SafeUrl, target: Target, reporter: Reporter) -> Self {
+    /// The destination of the file at `url`, which is called `name_of_url` if the server gives no other name.
+    pub fn new(url: &SafeUrl, name_of_url: Option<FileName>, target: Target, reporter: Reporter) -> Self {
         Self {
             target,
             source_id: Origin::at(url).source,
-            name_of_url: name::of_url(url),
+            name_of_url,
             replaces: Cell::new(false),
             reporter,
         }
     }
 
     /// The name that is known before the server is asked.
-    pub(crate) fn expected_name(&self) -> Option<FileName> {
+    pub fn expected_name(&self) -> Option<FileName> {
         let reserved = self.target.reserved.as_ref().and_then(|path| path.file_name());
         let reserved = reserved.map(|name| FileName::sanitise(&name.to_string_lossy()));
         reserved
@@ -54,7 +58,7 @@ impl Destination {
 
     /// Claims the part file of an earlier run whose path is known before the first request: the path that the task
     /// reserved (created again if it is gone), or for a command-line run one of the expected name.
-    pub(crate) async fn find_begun(&self, total: Option<u64>) -> Result<Option<Claimed>, Failure> {
+    pub async fn find_begun(&self, total: Option<u64>) -> Result<Option<Claimed>, Failure> {
         let expected = self.expected_name();
         let fallback = FileName::sanitise("");
         let claim = self.claim_of(expected.as_ref().unwrap_or(&fallback));
@@ -82,7 +86,7 @@ impl Destination {
 
     /// Claims the part file of `name`. Sends a notice if another name was taken because the existing part file may be
     /// another user's.
-    pub(crate) async fn claim(&self, name: &FileName, total: Option<u64>) -> Result<Claimed, Failure> {
+    pub async fn claim(&self, name: &FileName, total: Option<u64>) -> Result<Claimed, Failure> {
         let claim = self.claim_of(name);
         let claimed = PartFile::claim(&claim, async |path| self.reserve(path, total).await).await?;
         let (Claimed::New(part) | Claimed::Begun(part, _)) = &claimed else {
@@ -97,8 +101,50 @@ impl Destination {
         Ok(claimed)
     }
 
+    /// The finished file of this name and size, if it is to be checked and has the checksum `wanted`. One with another
+    /// checksum is replaced when the download is complete.
+    pub async fn find_finished(
+        &self,
+        name: &FileName,
+        total: Option<u64>,
+        wanted: Option<&Checksum>,
+    ) -> Result<Option<Outcome>, Failure> {
+        let (Some(wanted), Some(size_bytes)) = (wanted, total) else {
+            return Ok(None);
+        };
+        if !self.target.check_integrity {
+            return Ok(None);
+        }
+        let path = self.target.directory.join(name.as_str());
+        let Some(file) = PartFile::finished(&path, size_bytes) else {
+            return Ok(None);
+        };
+        self.reporter.progress(Progress {
+            stage: Stage::Verifying,
+            total_bytes: total,
+            ..Progress::default()
+        });
+        let found = hash_file(file, path.clone(), wanted.clone()).await?;
+        if found != *wanted {
+            let name = wanted.algorithm().name();
+            let message = format!("{} is there with another {name}: downloading it again", path.display());
+            self.reporter.event(RunEvent::Notice(message)).await;
+            self.replaces.set(true);
+            return Ok(None);
+        }
+        // Another task's file is not this one's.
+        let is_free = self.reserve(&path, total).await? == Recorded::Done;
+        Ok(is_free.then_some(Outcome::Finished(Finished {
+            path,
+            size_bytes,
+            received_bytes: 0,
+            is_own: false,
+            can_seed: false,
+        })))
+    }
+
     /// Renames the verified part file of `size` bytes to its final name.
-    pub(crate) async fn finish(
+    pub async fn finish(
         &self,
         part: Arc<PartFile>,
         size: u64,
@@ -119,7 +165,7 @@ impl Destination {
     }
 
     /// Syncs what a later run can resume from, or deletes the part file. Returns whether anything was saved.
-    pub(crate) async fn keep(&self, part: Arc<PartFile>, done: u64) -> bool {
+    pub async fn keep(&self, part: Arc<PartFile>, done: u64) -> bool {
         if !part.has_journal() || done == 0 {
             part.discard();
             return false;
@@ -133,7 +179,7 @@ impl Destination {
 
     /// Announces the path. A run with `adopt` would find its part file again by itself; for others nothing is created
     /// before the path is on record.
-    pub(crate) async fn reserve(&self, path: &Path, total: Option<u64>) -> Result<Recorded, Failure> {
+    pub async fn reserve(&self, path: &Path, total: Option<u64>) -> Result<Recorded, Failure> {
         let is_on_record = self.target.reserved.as_deref() == Some(path);
         let event = RunEvent::Reserved {
             path: path.to_owned(),
@@ -163,7 +209,7 @@ impl Destination {
 }
 
 /// The outcome of a failed run that saved this many bytes.
-pub(crate) fn failed(mut failure: Failure, kept: Option<u64>) -> Outcome {
+pub fn failed(mut failure: Failure, kept: Option<u64>) -> Outcome {
     if let Some(done) = kept {
         failure.message = format!("{failure} ({done} bytes are kept and can be resumed)");
     }

@@ -5,24 +5,29 @@ use std::{
     sync::Arc,
 };
 
+use crate::{
+    ByteRange, Failure, PartFile,
+    run::{background::internal, destination::Destination},
+};
 use futures_util::FutureExt;
 use tokio::task::{JoinHandle, spawn_blocking};
-use transfer::{ByteRange, Failure, PartFile};
 
-use crate::{background::internal, destination::Destination};
-
-pub(crate) struct Disk {
-    pub(crate) destination: Destination,
+/// The file of a run on disk.
+#[derive(Debug)]
+pub struct Disk {
+    /// Its name and place.
+    pub destination: Destination,
     part: RefCell<Option<Arc<PartFile>>>,
     /// The reservation of space in progress, while bytes already arrive.
     reserving: RefCell<Option<JoinHandle<Result<(), Failure>>>>,
     /// The last bytes of a part file that was adopted without a record of this task: they are compared with the
     /// server's before the file is accepted.
-    pub(crate) unconfirmed: Cell<Option<ByteRange>>,
+    pub unconfirmed: Cell<Option<ByteRange>>,
 }
 
 impl Disk {
-    pub(crate) fn new(destination: Destination) -> Self {
+    /// Without a part file yet.
+    pub fn new(destination: Destination) -> Self {
         Self {
             destination,
             part: RefCell::default(),
@@ -31,28 +36,30 @@ impl Disk {
         }
     }
 
-    pub(crate) fn is_claimed(&self) -> bool {
+    /// Whether there is a part file.
+    pub fn is_claimed(&self) -> bool {
         self.part.borrow().is_some()
     }
 
-    pub(crate) fn claimed(&self) -> Option<Arc<PartFile>> {
+    /// The part file, if there is one.
+    pub fn claimed(&self) -> Option<Arc<PartFile>> {
         self.part.borrow().clone()
     }
 
     /// The part file. Panics before [`Disk::adopt`].
-    pub(crate) fn part(&self) -> Arc<PartFile> {
+    pub fn part(&self) -> Arc<PartFile> {
         self.claimed().expect("bytes come only after a part file was claimed")
     }
 
     /// Makes `part` the part file of this run.
-    pub(crate) fn adopt(&self, part: PartFile) -> Arc<PartFile> {
+    pub fn adopt(&self, part: PartFile) -> Arc<PartFile> {
         let part = Arc::new(part);
         *self.part.borrow_mut() = Some(Arc::clone(&part));
         part
     }
 
     /// Reserves space for `total` bytes in the background: on some file systems that takes seconds.
-    pub(crate) fn start_reserving(&self, total: u64) {
+    pub fn start_reserving(&self, total: u64) {
         let mut reserving = self.reserving.borrow_mut();
         if reserving.is_none() {
             let part = self.part();
@@ -61,7 +68,7 @@ impl Disk {
     }
 
     /// Fails if the reservation has failed.
-    pub(crate) fn check_reserved(&self) -> Result<(), Failure> {
+    pub fn check_reserved(&self) -> Result<(), Failure> {
         let mut reserving = self.reserving.borrow_mut();
         match reserving.as_mut().and_then(FutureExt::now_or_never) {
             None => Ok(()),
@@ -73,7 +80,7 @@ impl Disk {
     }
 
     /// Waits for the reservation.
-    pub(crate) async fn wait_reserved(&self) -> Result<(), Failure> {
+    pub async fn wait_reserved(&self) -> Result<(), Failure> {
         let reserving = self.reserving.borrow_mut().take();
         match reserving {
             Some(reserving) => reserving.await.map_err(|_| internal("reserving space"))?,

@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use crate::{Failure, SPEED_WINDOW, failure::FailureKind};
 use tokio::{
     task::JoinHandle,
     time::{Interval, MissedTickBehavior, interval_at},
 };
-use transfer::{Failure, SPEED_WINDOW, failure::FailureKind};
 
 /// Interval of rate measurements and progress reports.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Weight of the newest tick in a smoothed rate: half of a change shows after 200 ms.
-pub(crate) const SMOOTHING: f64 = 0.3;
+pub const SMOOTHING: f64 = 0.3;
 
 /// Bytes after which the part file is synced, so that a power failure loses no more.
 const SYNC_BYTES: u64 = 256 * 1024 * 1024;
@@ -21,7 +21,7 @@ const SYNC_BYTES: u64 = 256 * 1024 * 1024;
 const SYNC_TIME: Duration = Duration::from_secs(10);
 
 /// A connection to `host` was slower than the task allows.
-pub(crate) fn too_slow(host: Option<&str>, bytes_per_second: u64, limit: u64) -> Failure {
+pub fn too_slow(host: Option<&str>, bytes_per_second: u64, limit: u64) -> Failure {
     let (host, seconds) = (host.unwrap_or_default(), SPEED_WINDOW.as_secs());
     let message =
         format!("{host} sent {bytes_per_second} bytes a second over {seconds} s; the lowest speed is {limit}");
@@ -30,15 +30,17 @@ pub(crate) fn too_slow(host: Option<&str>, bytes_per_second: u64, limit: u64) ->
 
 /// Ticks every [`TICK`], first after one: a small file is complete by then, and a timer that is due at once costs up to
 /// a millisecond.
-pub(crate) fn ticker() -> Interval {
+pub fn ticker() -> Interval {
     let mut ticker = interval_at(tokio::time::Instant::now() + TICK, TICK);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticker
 }
 
-pub(crate) struct Upkeep {
+/// The upkeep of one run.
+#[derive(Debug)]
+pub struct Upkeep {
     /// Bytes per second, smoothed.
-    pub(crate) rate: f64,
+    pub rate: f64,
     measured: (Instant, u64),
     synced: (Instant, u64),
     syncing: Option<JoinHandle<Result<(), Failure>>>,
@@ -46,7 +48,7 @@ pub(crate) struct Upkeep {
 
 impl Upkeep {
     /// Starts after `received` bytes.
-    pub(crate) fn new(received: u64) -> Self {
+    pub fn new(received: u64) -> Self {
         let now = Instant::now();
         Self {
             rate: 0.0,
@@ -57,7 +59,7 @@ impl Upkeep {
     }
 
     /// Measures the rate. Returns the seconds since the last measurement.
-    pub(crate) fn measure(&mut self, received: u64) -> f64 {
+    pub fn measure(&mut self, received: u64) -> f64 {
         let now = Instant::now();
         let seconds = now.duration_since(self.measured.0).as_secs_f64().max(0.001);
         let newest = as_f64(received - self.measured.1) / seconds;
@@ -71,7 +73,7 @@ impl Upkeep {
     }
 
     /// Starts a sync if one is due.
-    pub(crate) fn sync(
+    pub fn sync(
         &mut self,
         received: u64,
         start: impl FnOnce() -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure>,
@@ -87,7 +89,7 @@ impl Upkeep {
     }
 
     /// Waits for the end of the current sync; for ever if there is none. Cancel-safe.
-    pub(crate) async fn synced(&mut self) -> Result<(), Failure> {
+    pub async fn synced(&mut self) -> Result<(), Failure> {
         let Some(syncing) = &mut self.syncing else {
             return std::future::pending().await;
         };
@@ -97,14 +99,15 @@ impl Upkeep {
     }
 
     /// Waits for the current sync. Its error is ignored: the final sync reports it again.
-    pub(crate) async fn settle(&mut self) {
+    pub async fn settle(&mut self) {
         if let Some(syncing) = self.syncing.take() {
             let _told_later = syncing.await;
         }
     }
 }
 
+/// A count as a rate needs it.
 #[expect(clippy::cast_precision_loss, reason = "an estimate of a rate")]
-pub(crate) fn as_f64(bytes: u64) -> f64 {
+pub fn as_f64(bytes: u64) -> f64 {
     bytes as f64
 }

@@ -1,7 +1,6 @@
-//! `svc import`: adds the downloads of another program to a service.
+//! `svc import aria2`.
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -10,26 +9,18 @@ use aria2::{
     files::{self, Entry},
     option::{self, Options, Row},
 };
-use command::{Exit, UsageError, environment::Environment, print_json, print_lines};
-use protocol::{CreatedTask, ErrorCode, Method, RuntimeStats};
-use serde_json::json;
+use command::{Exit, UsageError, environment::Environment};
+use protocol::{Method, RuntimeStats};
 use transfer::SafeUrl;
 
-use crate::service::{RemoteError, ServiceArgs};
+use super::Report;
+use crate::service::ServiceArgs;
 
-const EXAMPLES: &str = "Examples:
+pub(super) const EXAMPLES: &str = "Examples:
   svc import aria2 ~/.aria2/session.txt            what aria2c --save-session wrote
   svc import aria2 --conf ~/.aria2/aria2.conf ~/.aria2/session.txt
 
 Stop aria2c first. A download that was added by an earlier import is not added again.";
-
-/// The format.
-#[derive(Debug, clap::Subcommand)]
-pub enum ImportCommand {
-    /// Those of an aria2 session or input file
-    #[command(after_help = EXAMPLES)]
-    Aria2(Aria2Args),
-}
 
 #[derive(Debug, clap::Args)]
 pub struct Aria2Args {
@@ -43,21 +34,7 @@ pub struct Aria2Args {
     service: ServiceArgs,
 }
 
-/// The result of an import.
-#[derive(Debug, Default)]
-struct Report {
-    added: Vec<String>,
-    known: Vec<String>,
-    refused: Vec<(String, String)>,
-    notes: BTreeSet<String>,
-}
-
-pub(crate) async fn run(command: &ImportCommand, environment: &Environment) -> anyhow::Result<Exit> {
-    let ImportCommand::Aria2(args) = command;
-    aria2(args, environment).await
-}
-
-async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Exit> {
     let mut report = Report::default();
     let usual = usual(args.conf.as_deref(), &mut report)?;
     let entries = files::list(&read(&args.list)?);
@@ -75,16 +52,9 @@ async fn aria2(args: &Aria2Args, environment: &Environment) -> anyhow::Result<Ex
                 continue;
             }
         };
-        match client.call::<CreatedTask>(Method::TaskCreate, &params).await {
-            Ok(created) => report.added.push(created.task_id),
-            Err(RemoteError::Call(error)) if error.application_code() == Some(ErrorCode::Conflict) => {
-                report.known.extend(params.task_id);
-            }
-            Err(RemoteError::Call(error)) => report.refused.push((title, error.message)),
-            Err(error) => return Err(error.into()),
-        }
+        report.create(&mut client, title, params).await?;
     }
-    report.print_result(args.service.json)
+    report.print_result(args.service.json, "added")
 }
 
 fn read(path: &Path) -> Result<String, UsageError> {
@@ -141,34 +111,6 @@ impl Report {
             ));
         }
     }
-
-    fn print_result(self, is_json: bool) -> anyhow::Result<Exit> {
-        let Self {
-            added,
-            known,
-            refused,
-            notes,
-        } = self;
-        let exit = if refused.is_empty() { Exit::Success } else { Exit::Usage };
-        if is_json {
-            let refused: Vec<_> = refused
-                .iter()
-                .map(|(url, reason)| json!({"url": url, "reason": reason}))
-                .collect();
-            print_json(&json!({"added": added, "known": known, "refused": refused, "notes": notes}))?;
-            return Ok(exit);
-        }
-        let lines = added.iter().map(|id| format!("added {id}"));
-        let lines = lines.chain(known.iter().map(|id| format!("there already {id}")));
-        let lines = lines.chain(
-            refused
-                .iter()
-                .map(|(url, reason)| format!("not taken: {url}: {reason}")),
-        );
-        let lines = lines.chain(notes.iter().map(|note| format!("note: {note}")));
-        print_lines(lines)?;
-        Ok(exit)
-    }
 }
 
 #[cfg(test)]
@@ -180,19 +122,22 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("f.bin.aria2"), "").unwrap();
         let text = format!(
-            "http://a/f?key=1\n dir={}\n out=f.bin\n seed-time=1\n dry-run=true\n bogus=1\n",
+            "http://a/f?key=1\n dir={}\n out=f.bin\n always-resume=false\n dry-run=true\n bogus=1\n",
             directory.path().display()
         );
         let entries = files::list(&text);
         let mut report = Report::default();
         report.note(&entries[0], &Options::default(), Path::new("/d"), "http://a/f");
         let notes: Vec<_> = report.notes.into_iter().collect();
-        let [path, dry_run, bogus, seed_time] = &notes[..] else {
+        let [path, always_resume, dry_run, bogus] = &notes[..] else {
             panic!("{notes:#?}")
         };
         assert!(path.contains("f.bin: what aria2 has of it is not used"), "{path}");
         assert!(bogus.ends_with("no option of a download: bogus=1"), "{bogus}");
         assert!(dry_run.contains("'--dry-run' is not supported"), "{dry_run}");
-        assert!(seed_time.starts_with("seed-time: changes nothing"), "{seed_time}");
+        assert!(
+            always_resume.starts_with("always-resume: changes nothing"),
+            "{always_resume}"
+        );
     }
 }

@@ -14,11 +14,11 @@ const MAX_HOSTS: usize = 1024;
 
 /// The learned limits, shared by all runs.
 #[derive(Debug, Default)]
-pub(crate) struct HostCaps(Mutex<HashMap<String, (u16, Instant)>>);
+pub struct HostCaps(Mutex<HashMap<String, (u16, Instant)>>);
 
 impl HostCaps {
     /// The most connections that `host` is known to allow.
-    pub(crate) fn get(&self, host: &str) -> Option<u16> {
+    pub fn get(&self, host: &str) -> Option<u16> {
         let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (cap, learned) = *caps.get(host)?;
         if learned.elapsed() < TTL {
@@ -29,18 +29,19 @@ impl HostCaps {
     }
 
     /// How many hosts it has a limit of.
-    pub(crate) fn hosts(&self) -> usize {
+    pub fn hosts(&self) -> usize {
         let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         caps.retain(|_, (_, learned)| learned.elapsed() < TTL);
         caps.len()
     }
 
-    pub(crate) fn forget(&self) {
+    /// Forgets every limit.
+    pub fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Records that `host` accepted `connections` at once and refused one more.
-    pub(crate) fn learn(&self, host: &str, connections: u16) {
+    pub fn learn(&self, host: &str, connections: u16) {
         let mut caps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if caps.len() >= MAX_HOSTS && !caps.contains_key(host) {
             caps.clear();

@@ -2,16 +2,18 @@
 //! meanwhile.
 
 use tokio::task::spawn_blocking;
-use transfer::{Failure, failure::FailureKind};
+
+use crate::{Failure, failure::FailureKind};
 
 /// Runs `work` on a thread that may block; `what` names it in the failure if it panics.
-pub(crate) async fn blocking<T: Send + 'static>(
+pub async fn blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     spawn_blocking(work).await.map_err(|_| internal(what))?
 }
 
-pub(crate) fn internal(what: &str) -> Failure {
+/// The failure for work that panicked.
+pub fn internal(what: &str) -> Failure {
     Failure::new(FailureKind::Internal, format!("{what} stopped through a defect"))
 }
