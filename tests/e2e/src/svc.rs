@@ -70,7 +70,7 @@ impl Svc {
     }
 
     /// Another program, run in the same way.
-    pub(crate) fn of(program: impl AsRef<OsStr>) -> Self {
+    pub fn of(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         // A test's outcome must not depend on the machine's proxies or locale.
         command

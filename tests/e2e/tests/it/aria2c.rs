@@ -5,6 +5,7 @@
 
 mod each;
 mod options;
+mod torrents;
 mod transcript;
 
 use std::{

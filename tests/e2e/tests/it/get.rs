@@ -1,11 +1,14 @@
 //! `svc get` as it is used every day, one theme per file.
 
+mod digest;
 mod listing;
+mod metalink;
 mod names;
 mod network;
 mod output;
 mod request;
 mod resume;
+mod torrent;
 
 use support::{Content, Origin, Resource};
 

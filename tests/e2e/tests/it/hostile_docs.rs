@@ -9,7 +9,11 @@ use crate::attack::hostile_plugins;
 
 #[test]
 fn the_pages_say_what_the_tables_say() {
-    for (name, page) in [("origins", page()), ("plugins", hostile_plugins::page())] {
+    for (name, page) in [
+        ("origins", page()),
+        ("ftp", ftp_page()),
+        ("plugins", hostile_plugins::page()),
+    ] {
         let path = root().join(format!("host/docs/hostile-{name}.md"));
         if setting::updates_expected() {
             std::fs::write(&path, &page).unwrap();
@@ -27,7 +31,11 @@ fn the_pages_say_what_the_tables_say() {
 #[test]
 fn the_readme_counts_them() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    for (name, count) in [("origins", count()), ("plugins", hostile_plugins::count())] {
+    for (name, count) in [
+        ("origins", count()),
+        ("ftp", ftp_count()),
+        ("plugins", hostile_plugins::count()),
+    ] {
         let link = format!("](host/docs/hostile-{name}.md)");
         let texts = readme
             .match_indices(&link)
@@ -43,6 +51,30 @@ fn root() -> &'static Path {
 
 fn count() -> usize {
     support::themes().iter().map(|(_, cases)| cases.len()).sum()
+}
+
+fn ftp_count() -> usize {
+    support::ftp_themes().iter().map(|(_, cases)| cases.len()).sum()
+}
+
+fn ftp_page() -> String {
+    let count = ftp_count();
+    let mut page = format!(
+        "# Hostile servers of FTP\n\n\
+         <!-- Generated from the table in `tests/support`; `UPDATE_EXPECT=1` rewrites it. -->\n\n\
+         {count} ways in which a server can misbehave, and what a download then ends with. Every one is run against the \
+         real\nexecutable, over as many connections as it chooses and over four. *Identical* means: every file is byte for byte \
+         the\nserver's, one version of it as a whole. *Error* means: the download fails with one of these codes, and no file that \
+         looks\nfinished is left.\n"
+    );
+    for (theme, cases) in support::ftp_themes() {
+        writeln!(page, "\n## {theme}\n\n| Case | The server … | Ends |\n|---|---|---|").expect("writing to a string");
+        for case in cases {
+            let end = end(case.expect);
+            writeln!(page, "| `{}` | {} | {end} |", case.name, case.what).expect("writing to a string");
+        }
+    }
+    page
 }
 
 fn page() -> String {
@@ -66,12 +98,16 @@ fn page() -> String {
 }
 
 fn row(case: &Case) -> String {
-    let end = match case.expect {
+    let end = end(case.expect);
+    format!("| `{}` | {} | {end} |", case.name, case.what)
+}
+
+fn end(expect: Expect) -> String {
+    match expect {
         Expect::Identical => "identical".to_owned(),
         Expect::Error(kinds) => format!("error: {}", codes(kinds)),
         Expect::IdenticalOrError(kinds) => format!("identical, or error: {}", codes(kinds)),
-    };
-    format!("| `{}` | {} | {end} |", case.name, case.what)
+    }
 }
 
 fn codes(kinds: &[&str]) -> String {

@@ -6,6 +6,7 @@ mod connection;
 mod desktop;
 mod doctor;
 mod each;
+mod import;
 pub(crate) mod login;
 mod logs;
 mod plugin;

@@ -1,7 +1,7 @@
 //! The options that act and are not about one download's bytes alone: speed, certificates, documents, console, commands,
 //! sessions, RPC. And the table that names a test for every option that acts.
 
-use e2e::http;
+use e2e::{Svc, http};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
 use support::{Certificate, Proxy};
@@ -133,6 +133,34 @@ fn options_of_metalinks_choose_files() {
                 assert_eq!(done.place.names(), expect, "{option}: {}", done.said);
             },
         );
+    }
+}
+
+/// A document that comes from a URI: followed, kept as a file, or followed and not kept.
+#[test]
+fn a_document_from_a_uri_is_followed_as_follow_metalink_says() {
+    let text =
+        "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\"><file name=\"in/one\"><url>f.bin</url></file></metalink>";
+    let origin = Origin::start(vec![
+        Resource::new("/pub/d.meta4", Content::bytes(text)),
+        Resource::new("/pub/f.bin", Content::bytes(*b"abc")),
+    ]);
+    for (option, expect) in [
+        ("--follow-metalink=true", &["d.meta4", "in"][..]),
+        ("--follow-metalink=false", &["d.meta4"]),
+        ("--follow-metalink=mem", &["in"]),
+    ] {
+        let place = Place::new();
+        let run = Svc::new()
+            .args(["aria2c", "--no-conf", option, "-d"])
+            .arg(place.path())
+            .arg(origin.url("/pub/d.meta4"))
+            .run();
+        assert_eq!(run.code, Some(0), "{option}: {:?} {}", run.stdout, run.stderr);
+        assert_eq!(place.names(), expect, "{option}");
+        if expect.contains(&"in") {
+            place.assert_file("in/one", &Content::bytes(*b"abc"));
+        }
     }
 }
 
@@ -371,9 +399,15 @@ const FILES: &[(&str, &str)] = &[
     ("aria2c.rs", include_str!("../aria2c.rs")),
     ("options.rs", include_str!("options.rs")),
     ("each.rs", include_str!("each.rs")),
+    ("torrents.rs", include_str!("torrents.rs")),
+    (
+        "option.rs",
+        include_str!("../../../../../host/aria2/src/option/tests.rs"),
+    ),
+    ("plan.rs", include_str!("../../../../../host/aria2c/src/plan.rs")),
     (
         "metalink.rs",
-        include_str!("../../../../../host/aria2/src/wire/metalink.rs"),
+        include_str!("../../../../../host/metalink-reader/src/document/tests.rs"),
     ),
 ];
 
@@ -621,6 +655,126 @@ const TESTED: &[(&str, &str, &str)] = &[
         "--truncate-console-readout=false",
     ),
     ("user-agent", "options_of_requests_reach_the_server", "--user-agent="),
+    (
+        "bt-exclude-tracker",
+        "what_a_torrent_cannot_have_is_left_out_and_what_is_excluded_is_not_asked",
+        "bt-exclude-tracker",
+    ),
+    (
+        "bt-max-peers",
+        "options_of_torrents_are_what_the_service_takes",
+        "bt-max-peers",
+    ),
+    (
+        "bt-metadata-only",
+        "options_of_torrents_are_what_the_service_takes",
+        "bt-metadata-only",
+    ),
+    (
+        "bt-prioritize-piece",
+        "options_of_torrents_are_what_the_service_takes",
+        "bt-prioritize-piece",
+    ),
+    (
+        "bt-stop-timeout",
+        "options_of_torrents_are_what_the_service_takes",
+        "bt-stop-timeout",
+    ),
+    (
+        "bt-tracker",
+        "options_of_torrents_are_what_the_service_takes",
+        "bt-tracker",
+    ),
+    (
+        "enable-dht",
+        "a_torrent_whose_files_are_there_is_checked_and_seeded_as_long_as_its_rule_says",
+        "--enable-dht=false",
+    ),
+    (
+        "follow-torrent",
+        "what_is_shown_of_a_request_asks_for_it_again",
+        "follow-torrent",
+    ),
+    (
+        "index-out",
+        "what_a_torrent_cannot_have_is_left_out_and_what_is_excluded_is_not_asked",
+        "index-out",
+    ),
+    (
+        "listen-port",
+        "a_torrent_whose_files_are_there_is_checked_and_seeded_as_long_as_its_rule_says",
+        "--listen-port=",
+    ),
+    (
+        "max-upload-limit",
+        "options_of_torrents_are_what_the_service_takes",
+        "max-upload-limit",
+    ),
+    (
+        "on-bt-download-complete",
+        "a_torrent_whose_files_are_there_is_checked_and_seeded_as_long_as_its_rule_says",
+        "--on-bt-download-complete=",
+    ),
+    (
+        "pause-metadata",
+        "what_is_shown_of_a_request_asks_for_it_again",
+        "pause-metadata",
+    ),
+    (
+        "seed-ratio",
+        "a_torrent_whose_files_are_there_is_checked_and_seeded_as_long_as_its_rule_says",
+        "--seed-ratio=0",
+    ),
+    (
+        "seed-time",
+        "a_torrent_whose_files_are_there_is_checked_and_seeded_as_long_as_its_rule_says",
+        "--seed-time=0.01",
+    ),
+    (
+        "show-files",
+        "a_torrent_is_listed_and_a_bad_one_refused_as_aria2_does_it",
+        "--show-files",
+    ),
+    (
+        "torrent-file",
+        "a_torrent_is_listed_and_a_bad_one_refused_as_aria2_does_it",
+        "--torrent-file=",
+    ),
+    (
+        "bt-seed-unverified",
+        "options_of_torrents_are_what_the_service_takes",
+        "bt-seed-unverified",
+    ),
+    (
+        "max-overall-upload-limit",
+        "settings_of_the_service_are_taken_out",
+        "max-overall-upload-limit",
+    ),
+    (
+        "bt-enable-lpd",
+        "settings_of_the_service_are_taken_out",
+        "bt-enable-lpd",
+    ),
+    (
+        "enable-peer-exchange",
+        "settings_of_the_service_are_taken_out",
+        "enable-peer-exchange",
+    ),
+    ("bt-save-metadata", "saved_metadata_is_loaded", "bt-load-saved-metadata"),
+    (
+        "bt-load-saved-metadata",
+        "saved_metadata_is_loaded",
+        "bt-load-saved-metadata",
+    ),
+    ("ftp-passwd", "ftp_has_its_own_login_and_proxy", "ftp-passwd"),
+    ("ftp-proxy", "ftp_has_its_own_login_and_proxy", "ftp-proxy"),
+    (
+        "ftp-proxy-passwd",
+        "ftp_has_its_own_login_and_proxy",
+        "ftp-proxy-passwd",
+    ),
+    ("ftp-proxy-user", "ftp_has_its_own_login_and_proxy", "ftp-proxy-user"),
+    ("ftp-user", "ftp_has_its_own_login_and_proxy", "ftp-user"),
 ];
 
 /// It tries all of `LINES`.
@@ -631,7 +785,8 @@ fn every_option_that_acts_has_a_test() {
     let [mut acting, ..] = groups(&help(&with_our_name(&Place::new())));
     acting.retain(|name| !matches!(name.as_str(), "help" | "version"));
     acting.sort_unstable();
-    let named: Vec<_> = TESTED.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    let mut named: Vec<_> = TESTED.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    named.sort_unstable();
     assert_eq!(acting, named);
     for (name, test, mention) in TESTED {
         let head = format!("fn {test}(");

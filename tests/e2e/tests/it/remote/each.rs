@@ -5,6 +5,7 @@ use std::{
     cell::RefCell,
     collections::BTreeSet,
     fs,
+    path::Path,
     sync::{Arc, Mutex},
 };
 
@@ -105,6 +106,7 @@ fn every_command_for_a_service_does_what_it_says() {
     feeds(&tour);
     webhooks(&tour);
     unpacking(&tour);
+    torrents(&tour);
     keys(&tour);
     let desktop = Service::start(desk.new_desktop());
     desktop_only(&Tour {
@@ -197,10 +199,36 @@ fn tasks(tour: &Tour<'_>) -> (String, String) {
     fs::write(&session, "http://imported.test/f\n  pause=true\n").expect("it is writable");
     let imported = tour.run("import aria2", &[session.to_str().expect("the path is plain")]);
     let imported = imported["added"][0].as_str().expect("an id").to_owned();
+    imports(tour);
     let urls: Vec<_> = [&slow, &imported].map(|id| tour.service.task(id)["url"].clone()).into();
     assert_eq!(urls, ["http://other.test/f", "http://imported.test/f"]);
     assert_eq!(tour.get("tasks").as_array().map(Vec::len), Some(2), "one was removed");
     (slow, imported)
+}
+
+/// Downloads of other programs, none of which is added.
+fn imports(tour: &Tour<'_>) {
+    let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/import/tests/real");
+    let list = tour.home.path().join("downloadList1.zip");
+    // An archive without entries is its last record alone.
+    fs::write(&list, [b"PK\x05\x06".as_slice(), &[0; 18]].concat()).expect("it is writable");
+    let programs = [
+        ("import qbittorrent", real.join("qbittorrent"), 3),
+        ("import transmission", real.join("transmission"), 3),
+        ("import browser", real.join("chromium"), 1),
+        ("import jdownloader", list, 0),
+    ];
+    for (command, path, count) in programs {
+        let path = path.to_str().expect("the path is plain");
+        let found = tour.run(command, &["--dry-run", path]);
+        assert_eq!(
+            found["added"].as_array().map(Vec::len),
+            Some(count),
+            "{command}: {found}"
+        );
+    }
+    let found = tour.read("import curl", &["--dry-run"], "curl 'http://a.test/f?key=1'");
+    assert_eq!(found["added"], json!(["http://a.test/f?…"]));
 }
 
 fn queues(tour: &Tour<'_>, one: &str, two: &str) {
@@ -325,6 +353,59 @@ fn unpacking(tour: &Tour<'_>) {
     assert_ne!(over.code, Some(0), "{over:?}");
     assert_eq!(tour.run("post clear", &[])["count"], 3);
     assert_eq!(tour.get("post")["jobs"], json!([]));
+}
+
+/// A torrent whose files are there, so that it is complete once they are checked.
+fn torrents(tour: &Tour<'_>) {
+    let port = support::swarm::free_port();
+    let ports = ["start", "end"].map(|which| format!("bt_port_{which}={port}"));
+    let [first, last] = ports.each_ref().map(String::as_str);
+    let off = [
+        "bt_enable_dht=false",
+        "bt_enable_lsd=false",
+        "bt_enable_upnp=false",
+        first,
+        last,
+    ];
+    tour.run("config server set", &off);
+    let directory = tour.home.path().join("shared");
+    let top = directory.join("set");
+    fs::create_dir_all(&top).expect("the home is writable");
+    for (name, bytes) in [("a.bin", 300_000), ("b.bin", 50_000)] {
+        fs::write(top.join(name), vec![7; bytes]).expect("the home is writable");
+    }
+    let torrent = directory.join("set.torrent");
+    let [top, directory, torrent] = [&top, &directory, &torrent].map(|path| path.to_str().expect("the path is plain"));
+    let tracker = "http://127.0.0.1:1/announce";
+    let made = Svc::new().args(["torrent", "create", top, "--tracker", tracker, "-o", torrent]);
+    made.run().assert_success();
+    let added = tour.run("add", &[torrent, "--dir", directory, "--check-integrity"]);
+    let task = added["taskIds"][0].as_str().expect("an id");
+    tour.wait(task, COMPLETED, true);
+    wait_until("it seeds", || tour.run("torrent status", &[task])["isSeeding"] == true);
+    let files = tour.run("torrent files", &[task]);
+    assert_eq!(files["files"][1]["doneBytes"], 50_000, "{files}");
+    assert_eq!(tour.run("torrent peers", &[task])["peers"], json!([]));
+    assert_eq!(tour.run("torrent trackers", &[task])["trackers"][0]["url"], tracker);
+    let pieces = tour.run("torrent pieces", &[task]);
+    assert!(!pieces["bitfield"].as_str().unwrap_or("0").contains('0'), "{pieces}");
+    tour.run("torrent announce", &[task]);
+    tour.run("torrent recheck", &[task]);
+    tour.run("torrent rename-file", &[task, "1", "c.bin"]);
+    assert!(Path::new(top).join("c.bin").exists());
+    tour.run("torrent set", &[task, "--sequential"]);
+    tour.run("torrent seed", &[task, "--ratio", "2"]);
+    assert_eq!(tour.get(&format!("tasks/{task}"))["seedRatioLimitMilli"], 2000);
+    let copy = format!("{directory}/copy.torrent");
+    tour.run("torrent export", &[task, "-o", &copy]);
+    assert_eq!(
+        fs::read(copy).expect("it is there"),
+        fs::read(torrent).expect("it is there")
+    );
+    tour.run("torrent select", &[task, "1"]);
+    assert_eq!(tour.run("torrent files", &[task])["files"][1]["wanted"], false);
+    assert_eq!(tour.run("torrent session", &[])["isRunning"], true);
+    assert_eq!(tour.run("torrent refresh-trackers", &[])["totalSources"], 0);
 }
 
 fn sites(tour: &Tour<'_>) {

@@ -17,7 +17,7 @@ const SESSION: &str = "http://127.0.0.1:1/a\thttp://127.0.0.1:1/b\t
 http://127.0.0.1:1/c
  pause=true
  gid=00000000000000a2
- seed-time=1
+ always-resume=false
 ";
 
 /// Has the desk's service take the session over; what it says.
@@ -40,7 +40,7 @@ fn what_aria2_left_is_taken_over_once_and_given_back_without_its_headers() {
     let taken = import(&desk, SESSION);
     assert_eq!(taken["added"].as_array().unwrap().len(), 2, "{taken}");
     assert!(
-        taken["notes"][0].as_str().unwrap().starts_with("seed-time: "),
+        taken["notes"][0].as_str().unwrap().starts_with("always-resume: "),
         "{taken}"
     );
     let again = import(&desk, SESSION);

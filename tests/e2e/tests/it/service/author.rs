@@ -30,16 +30,24 @@ const FILES: [(&str, &[u8]); 3] = [
 /// Somebody who writes a plugin.
 struct Author {
     home: Home,
+    /// Of the plugin. Each test has its own, since cargo keeps what the plugins of all tests become in one directory.
+    name: &'static str,
 }
 
 impl Author {
-    fn new() -> Self {
-        Self { home: Home::new() }
+    fn of(name: &'static str) -> Self {
+        let home = Home::new();
+        Self { home, name }
     }
 
     /// The folder of the plugin.
     fn folder(&self) -> PathBuf {
-        self.home.path().join("photo-share")
+        self.home.path().join(self.name)
+    }
+
+    /// The plugin's identity.
+    fn identity(&self) -> String {
+        format!("{}@me", self.name)
     }
 
     /// `svc plugin` with this command, about the plugin's folder.
@@ -125,7 +133,7 @@ fn use_it(author: &Author, server: &Server) {
     let home = Home::new();
     let service = home.serve();
     service.wait_until_ready();
-    let identity = "photo-share@me";
+    let identity = &author.identity();
     let consent = guest::install_archive(&service, identity, &archive);
     let agreed = guest::switch(&service, identity, &json!({"enabled": true, "consent": consent}));
     assert_eq!(agreed.status, 200, "{}", agreed.body);
@@ -155,7 +163,7 @@ fn use_it(author: &Author, server: &Server) {
 
 #[test]
 fn a_newcomer_gets_from_nothing_to_files_in_rust() {
-    let (author, server) = (Author::new(), Server::with(&FILES));
+    let (author, server) = (Author::of("photo-share"), Server::with(&FILES));
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-sdk");
     author.run("new", &["--sdk", sdk.to_str().unwrap()]);
     author.run("build", &[]);
@@ -183,7 +191,7 @@ fn a_newcomer_gets_from_nothing_to_files_in_rust() {
 
 #[test]
 fn a_newcomer_gets_from_nothing_to_files_in_javascript() {
-    let (author, server) = (Author::new(), Server::with(&FILES));
+    let (author, server) = (Author::of("photo-script"), Server::with(&FILES));
     author.run("new", &["--lang", "js"]);
     author.run("build", &[]);
     let played = author.run("test", &[]);
@@ -195,7 +203,7 @@ fn a_newcomer_gets_from_nothing_to_files_in_javascript() {
 #[test]
 fn a_new_plugin_that_reads_feeds_does_so_in_a_service() {
     for lang in ["rust", "js"] {
-        let (author, server) = (Author::new(), Server::with(&FILES));
+        let (author, server) = (Author::of("photo-feed"), Server::with(&FILES));
         let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-sdk");
         author.run(
             "new",
@@ -209,7 +217,7 @@ fn a_new_plugin_that_reads_feeds_does_so_in_a_service() {
         author.run("pack", &["-o", archive.to_str().unwrap()]);
         let service = author.home.serve();
         service.wait_until_ready();
-        let identity = "photo-share@me";
+        let identity = &author.identity();
         let consent = guest::install_archive(&service, identity, &archive);
         let agreed = guest::switch(&service, identity, &json!({"enabled": true, "consent": consent}));
         assert_eq!(agreed.status, 200, "{}", agreed.body);
@@ -231,7 +239,7 @@ fn a_new_plugin_that_reads_feeds_does_so_in_a_service() {
 
 #[test]
 fn a_new_plugin_that_works_on_finished_files_does_so_in_a_service() {
-    let author = Author::new();
+    let author = Author::of("photo-notes");
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin-sdk");
     author.run("new", &["--kind", "post", "--sdk", sdk.to_str().unwrap()]);
     author.run("build", &[]);
@@ -240,7 +248,7 @@ fn a_new_plugin_that_works_on_finished_files_does_so_in_a_service() {
     assert_eq!(author.run("lint", &[]), "nothing to complain about");
     let archive = author.home.path().join("plugin.zip");
     author.run("pack", &["-o", archive.to_str().unwrap()]);
-    let identity = "photo-share@me";
+    let identity = &author.identity();
     let service = guest::with_archive(&author.home, identity, &archive);
     set_chain(
         &service,
@@ -266,7 +274,7 @@ fn a_new_plugin_that_works_on_finished_files_does_so_in_a_service() {
 
 #[test]
 fn an_archive_whose_plugin_does_not_do_what_was_recorded_is_not_installed() {
-    let author = Author::new();
+    let author = Author::of("photo-refused");
     author.run("new", &["--lang", "js"]);
     author.replace("fixtures/list.json", "\"title\": \"Photos\"", "\"title\": \"Else\"");
     let archive = author.home.path().join("plugin.zip");

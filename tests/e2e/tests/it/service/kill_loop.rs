@@ -67,7 +67,7 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed_under_load() {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_disk_loses_power_under_load() {
-    let mut disk = PowerDisk::new(2048);
+    let mut disk = PowerDisk::new(4096);
     let home = Home::on(&disk.path());
     keeps_what_was_acknowledged(&home, Some(&mut disk), setting::cuts());
 }

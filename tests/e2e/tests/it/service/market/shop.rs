@@ -4,16 +4,11 @@
 
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 
-use e2e::{
-    Run, Service, Svc,
-    http::Answer,
-    service::{PATIENCE, wait_until},
-};
+use e2e::{Nginx, Run, Service, Svc, http::Answer, service::PATIENCE};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -33,7 +28,7 @@ export const preview = resolve;
 /// A source that is served.
 pub(crate) struct Shop {
     folder: TempDir,
-    nginx: Child,
+    _nginx: Nginx,
     url: String,
 }
 
@@ -41,8 +36,13 @@ impl Shop {
     /// A source that is called `id`, without plugins.
     pub(crate) fn open(id: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (nginx, url) = serve(folder.path());
-        let shop = Self { folder, nginx, url };
+        let nginx = Nginx::serve(&folder.path().join("site"));
+        let url = nginx.url();
+        let shop = Self {
+            folder,
+            _nginx: nginx,
+            url,
+        };
         shop.market(&format!("init SITE --id {id} --name Tests --keys KEYS --unprotected"));
         shop
     }
@@ -181,13 +181,6 @@ impl Shop {
     }
 }
 
-impl Drop for Shop {
-    fn drop(&mut self) {
-        let _ = self.nginx.kill();
-        let _ = self.nginx.wait();
-    }
-}
-
 /// Adds the source of a link to a service, as somebody does who believes the fingerprint that is shown, whatever becomes of
 /// it.
 #[track_caller]
@@ -197,45 +190,6 @@ pub(super) fn try_adopt(service: &Service, link: &str) -> Answer {
     assert_eq!(shown.get("source"), None, "{shown}");
     let believed = json!({"link": link, "fingerprint": shown["fingerprint"]});
     service.ask("POST", path, Some(&believed)).expect("it answers")
-}
-
-/// nginx, in front of `site` in this folder.
-fn serve(folder: &Path) -> (Child, String) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let root = folder.display();
-    let config = format!(
-        "daemon off; master_process off; error_log {root}/nginx.log; pid {root}/nginx.pid; events {{}}
-        http {{
-            access_log off; client_body_temp_path {root}/body; proxy_temp_path {root}/proxy;
-            fastcgi_temp_path {root}/fastcgi; uwsgi_temp_path {root}/uwsgi; scgi_temp_path {root}/scgi;
-            server {{ listen 127.0.0.1:{port}; root {root}/site; }}
-        }}"
-    );
-    let path = folder.join("nginx.conf");
-    fs::write(&path, config).unwrap();
-    let mut nginx = Command::new(nginx_program());
-    nginx
-        .arg("-p")
-        .arg(folder)
-        .arg("-c")
-        .arg(&path)
-        .arg("-e")
-        .arg(folder.join("nginx.log"));
-    let nginx = nginx.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("nginx listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-    (nginx, format!("http://127.0.0.1:{port}/"))
-}
-
-fn nginx_program() -> &'static str {
-    // It is an administrator's program on some systems, and not on everybody's path.
-    let places = [
-        "/usr/sbin/nginx",
-        "/usr/bin/nginx",
-        "/usr/local/bin/nginx",
-        "/opt/homebrew/bin/nginx",
-    ];
-    let found = places.into_iter().find(|place| Path::new(place).exists());
-    found.expect("these tests need nginx (apt-get install nginx-light); tests/run installs it")
 }
 
 /// Signs a file with minisign's own program and one of our keys, which has no passphrase.
