@@ -34,8 +34,13 @@ README = WORKSPACE / "README.md"
 BENCH_README = HERE / "README.md"
 GUEST = "open_directory.wasm"
 WASM = "wasm32-unknown-unknown"
-# Debian's packages of what only the benchmark of the service needs; `tools.PACKAGES` has the others.
-MORE_PACKAGES = {"wrk": "wrk", "ip": "iproute2"}
+# Debian's packages of what only the benchmarks of the service and of torrents need; `tools.PACKAGES` has the others.
+MORE_PACKAGES = {
+    "wrk": "wrk",
+    "ip": "iproute2",
+    "opentracker": "opentracker",
+    "transmission-daemon": "transmission-daemon",
+}
 
 # What the head of every record says, in this order.
 RUN, MACHINE, VERSIONS = "Run: ", "Machine: ", "Versions: "
@@ -80,6 +85,12 @@ TARGETS = {
     "the first refresh of 10,000 entries": "300 ms, 30 MiB",
     "a refresh with ten new versions": "5 % of the first",
     "a package of 207 KiB, from the request until it is in service": "250 ms",
+    "1 GiB from 1 seeder, svc: wall; processor; peak memory": "53 MiB",
+    "1 GiB from 4 seeders, svc: wall; processor; peak memory": "53 MiB",
+    "1 GiB from 1 seeder, svc ÷ libtorrent, wall": "1.10",
+    "1 GiB from 4 seeders, svc ÷ libtorrent, wall": "1.10",
+    "500 idle torrents, svc: memory; processor of 60 s": "below transmission",
+    "500 idle torrents, after a restart, svc: memory; processor of 60 s": "below transmission",
 }
 
 
@@ -119,6 +130,7 @@ BENCHMARKS: dict[str, Callable[[Run], str]] = {
     "sandbox": Run.sandbox,
     "plugins": lambda run: run.script("plugins"),
     "market": lambda run: run.script("market"),
+    "torrents": lambda run: run.script("torrents"),
     "downloads": lambda run: run.script("downloads"),
     "service": lambda run: run.script("service"),
 }
@@ -132,13 +144,17 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help=f"measure: small sizes; only into {QUICK.relative_to(WORKSPACE)}"
     )
+    parser.add_argument(
+        "--only", choices=tuple(BENCHMARKS), help="measure: this benchmark alone; the others keep their records"
+    )
     arguments = parser.parse_args()
     try:
         match arguments.command:
             case "measure":
                 check_tools()
                 svc = arguments.svc.resolve() if arguments.svc else build_svc()
-                measure(Run(svc, arguments.runs, arguments.quick))
+                chosen = [arguments.only] if arguments.only else list(BENCHMARKS)
+                measure(Run(svc, arguments.runs, arguments.quick), chosen)
             case "write":
                 for path, text in rendered().items():
                     path.write_text(text, encoding="utf-8")
@@ -174,22 +190,22 @@ def printed(command: list[str | Path], cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def measure(run: Run) -> None:
-    """Records the results only if all benchmarks succeed, so that all tables are of one run and one executable."""
+def measure(run: Run, chosen: list[str]) -> None:
+    """Records the results only if all of these benchmarks succeed, so that all tables are of one run and one executable."""
     folder = QUICK if run.is_quick else RECORDED
     head = head_of(run)
     with tempfile.TemporaryDirectory(prefix="svc-results-") as kept:
-        for name, benchmark in BENCHMARKS.items():
+        for name in chosen:
             say(f"== {name}, {time.strftime('%H:%M:%S')}")
             load = os.getloadavg()[0]
-            if name == next(iter(BENCHMARKS)) and load > 1:
+            if name == chosen[0] and load > 1:
                 say(f"publish: the load average is {load:.1f}: other programs take part in what is measured")
-            page = benchmark(run).strip()
+            page = BENCHMARKS[name](run).strip()
             check_complete(name, page)
             text = f"# Results: {name}\n\n{head}Load average before: {load:.1f}.\n\n{page}\n"
             Path(kept, f"{name}.md").write_text(text, encoding="utf-8")
         folder.mkdir(parents=True, exist_ok=True)
-        for name in BENCHMARKS:
+        for name in chosen:
             shutil.copy(Path(kept, f"{name}.md"), folder)
     say(f"== recorded in {folder.relative_to(WORKSPACE)}, {time.strftime('%H:%M:%S')}")
     for path, text in rendered(folder).items():
@@ -222,7 +238,7 @@ def rendered(folder: Path = RECORDED) -> dict[Path, str]:
         raise Unpublished("downloads and service are of two runs; run tests/bench/publish.py measure")
     tables = {
         README: {"downloads": downloads_table(pages["downloads"]), "service": service_table(pages["service"], folder)},
-        BENCH_README: {name: targets_table(pages[name]) for name in ("sandbox", "plugins", "market")},
+        BENCH_README: {name: targets_table(pages[name]) for name in ("sandbox", "plugins", "market", "torrents")},
     }
     return {path: with_tables(path, of_document) for path, of_document in tables.items()}
 
