@@ -9,8 +9,8 @@ pub(super) const CONNECT_TIME: Duration = Duration::from_secs(10);
 pub(super) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes of pieces that a session keeps in memory until they are complete. Beyond that, blocks are written as they arrive,
-/// and their pieces are read again to be hashed.
-pub(super) const MAX_BUFFERED_BYTES: usize = 24 * 1024 * 1024;
+/// and their pieces are read again to be hashed: from the page cache, so that more memory than this makes nothing faster.
+pub(super) const MAX_BUFFERED_BYTES: usize = 8 * 1024 * 1024;
 
 /// The largest piece that is kept in memory.
 pub(super) const MAX_BUFFERED_PIECE: u32 = 4 * 1024 * 1024;
