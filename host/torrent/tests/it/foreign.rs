@@ -159,6 +159,8 @@ async fn several_libtorrents_are_used_at_once() {
     let torrent = session.add(spec(Content::Info(info.clone()), target.path())).unwrap();
     for other in &mut others {
         let seeder = other.seed(&made.path, source.path(), &[]);
+        // One alone would take longer than the others take to start.
+        other.limit_upload(3_000_000);
         connect(&torrent, seeder).await;
     }
     until(&torrent, |status| *status == Status::Seeding).await;
