@@ -128,6 +128,15 @@ def main(directory, downloads):
             raise AssertionError(path)
         except urllib.error.HTTPError as refused:
             assert refused.code == 404, (path, refused.code)
+    # Another session file: a new one is written, and nothing but a session file is replaced.
+    other, precious = session.with_name("other-session"), session.with_name("precious")
+    precious.write_text("not a session\n")
+    refused = post(port, "aria2.changeGlobalOption", {"save-session": str(precious)})
+    assert "no session file" in refused["error"]["message"], refused
+    assert post(port, "aria2.changeGlobalOption", {"save-session": str(other)})["result"] == "OK"
+    assert post(port, "aria2.saveSession")["result"] == "OK"
+    assert f" gid={gid}\n" in other.read_text() and precious.read_text() == "not a session\n"
+    assert post(port, "aria2.changeGlobalOption", {"save-session": str(session)})["result"] == "OK"
     assert post(port, "aria2.forceShutdown")["result"] == "OK"
     child.wait(PATIENCE)
     assert max(first, second) < FIRST_ANSWER, (first, second)

@@ -243,7 +243,6 @@ fn dialect(config: &Config) -> Setup {
         started_with: config.started_with.clone(),
         saving: match &config.session_file {
             Some(file) => Saving::File(Arc::clone(file)),
-            None if config.edition == Edition::DropIn => Saving::Refused,
             None => Saving::Needless,
         },
         allows_shutdown: config.edition != Edition::Desktop,

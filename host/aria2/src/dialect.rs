@@ -45,6 +45,10 @@ pub enum Ending {
 pub trait SessionFile: fmt::Debug + Send + Sync {
     /// Replaces the file; the error is aria2's text.
     fn save(&self) -> BoxFuture<'_, Result<(), String>>;
+
+    /// Changes which file is written from now on; an empty path ends the saving. A path at which something other than a
+    /// session file is must be refused: clients that give it may not replace files.
+    fn change_path(&self, path: String) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// The effect of `saveSession`.
@@ -54,8 +58,6 @@ pub enum Saving {
     Needless,
     /// Writes a file.
     File(Arc<dyn SessionFile>),
-    /// Refused: the program was started without a session file.
-    Refused,
 }
 
 /// How the dialect is served.

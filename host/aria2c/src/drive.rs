@@ -160,10 +160,8 @@ impl Drive {
             self.console
                 .message(Level::Notice, &format!("Downloading {} item(s)", gids.len()));
         }
-        if let Some(session) = &service.session {
-            session.began_with.get_or_init(|| gids);
-            session.aria2.get_or_init(|| self.aria2.clone());
-        }
+        service.session.began_with.get_or_init(|| gids);
+        service.session.aria2.get_or_init(|| self.aria2.clone());
         if let Some(listener) = &self.plan.listener {
             if listener.secret.is_none() {
                 self.console.message(
@@ -456,8 +454,8 @@ impl Drive {
     }
 
     async fn save_now_and_then(&mut self, service: &InMemory) {
-        let Some(session) = &service.session else { return };
-        if is_due(session.saving.every, self.last_save) {
+        let session = &service.session;
+        if session.path().is_some() && is_due(session.saving.every, self.last_save) {
             self.last_save = Instant::now();
             if let Err(why) = session.save().await {
                 self.console.message(Level::Error, &why);
@@ -477,8 +475,8 @@ impl Drive {
                 self.incomplete(&status);
             }
         }
-        let saved = match &service.session {
-            Some(session) => Some((session.saving.path.clone(), session.save().await)),
+        let saved = match service.session.path() {
+            Some(path) => Some((path, service.session.save().await)),
             None => None,
         };
         self.forget_complete().await;

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use agent::{AccessKey, Agent, PresetKey};
-use aria2::SessionFile;
 use command::{descriptors, directories};
 use daemon::Daemon;
 use engine::{ProxyMode, Settings};
@@ -23,7 +22,7 @@ const ANSWER_GRACE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct InMemory {
     service: Service,
-    pub(super) session: Option<Session>,
+    pub(super) session: Session,
 }
 
 /// What torrents are downloaded with. Their state outlives this process, as aria2's control files do, so that the same
@@ -58,18 +57,12 @@ impl InMemory {
             ..Settings::default()
         };
         engine.change_settings(None, settings).await.map_err(Refused::of)?;
-        let session = plan.saving.clone().map(|saving| Session {
-            engine,
-            saving,
-            usual: Arc::new(plan.usual.clone()),
-            began_with: Arc::default(),
-            aria2: Arc::default(),
-        });
+        let session = Session::new(engine, plan.saving.clone(), plan.usual.clone());
         let mut config = agent::Config::drop_in();
         if let Some(limit) = limit {
             config.max_connections = descriptors::connections(limit, config.max_connections);
         }
-        config.session_file = session.clone().map(|session| Arc::new(session) as Arc<dyn SessionFile>);
+        config.session_file = Some(Arc::new(session.clone()));
         config.started_with = plan.options.of_start();
         if let Some(listener) = &plan.listener {
             config.bind = Some(listener.address);

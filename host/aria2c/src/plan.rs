@@ -52,7 +52,8 @@ pub(super) struct RpcListener {
 /// Configuration of the session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Saving {
-    pub(super) path: PathBuf,
+    /// The file at the start; clients may change it. Without one, nothing is written.
+    pub(super) path: Option<PathBuf>,
     /// The interval between writes; without one, it is written at the end only.
     pub(super) every: Option<Duration>,
     /// Whether completed downloads are included.
@@ -72,7 +73,7 @@ pub(super) struct Plan {
     pub(super) usual: Options,
     pub(super) wanted: Vec<Wanted>,
     pub(super) listener: Option<RpcListener>,
-    pub(super) saving: Option<Saving>,
+    pub(super) saving: Saving,
     pub(super) hooks: Hooks,
     pub(super) directory: PathBuf,
     pub(super) transport: transfer_http::Config,
@@ -258,15 +259,15 @@ fn netrc(options: &Options, warnings: &mut Vec<String>) -> Option<Netrc> {
     })
 }
 
-fn saving(options: &Options, current: &Path, command_line_options: Options) -> Option<Saving> {
-    let path = options.get("save-session").filter(|path| !path.is_empty())?;
-    Some(Saving {
-        path: current.join(path),
+fn saving(options: &Options, current: &Path, command_line_options: Options) -> Saving {
+    let path = options.get("save-session").filter(|path| !path.is_empty());
+    Saving {
+        path: path.map(|path| current.join(path)),
         every: seconds(options, "save-session-interval"),
         includes_completed: options.is_on("force-save"),
         includes_not_found: options.get("save-not-found") != Some("false"),
         command_line_options,
-    })
+    }
 }
 
 fn transport(options: &Options) -> transfer_http::Config {

@@ -2,9 +2,9 @@
 
 use std::{
     collections::HashSet,
-    io::Write as _,
-    path::Path,
-    sync::{Arc, OnceLock},
+    io::{ErrorKind, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use aria2::{
@@ -26,12 +26,16 @@ use crate::{
 /// Digits of a GID, with which the id of its task begins.
 const GID_DIGITS: usize = 16;
 
+/// The largest file that is read to see whether it is a session file. One with 100,000 downloads has about 30 MiB.
+const MAX_SESSION_BYTES: u64 = 64 * 1024 * 1024;
+
 #[derive(Debug, Clone)]
 pub(super) struct Session {
-    pub(super) engine: Engine,
+    engine: Engine,
     pub(super) saving: Saving,
+    path: Arc<Mutex<Option<PathBuf>>>,
     /// Options of every download, which need not be repeated for each.
-    pub(super) usual: Arc<Options>,
+    usual: Arc<Options>,
     /// The GIDs of the downloads that were added at start, once known.
     pub(super) began_with: Arc<OnceLock<HashSet<String>>>,
     /// Asked for the trackers of torrents, once it is there.
@@ -39,13 +43,26 @@ pub(super) struct Session {
 }
 
 impl Session {
+    pub(super) fn new(engine: Engine, saving: Saving, usual: Options) -> Self {
+        Self {
+            engine,
+            path: Arc::new(Mutex::new(saving.path.clone())),
+            saving,
+            usual: Arc::new(usual),
+            began_with: Arc::default(),
+            aria2: Arc::default(),
+        }
+    }
+
+    /// The file that is written at present.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     async fn write(&self) -> Result<(), String> {
-        let failed = |cause: String| {
-            format!(
-                "Failed to serialize session to '{}', cause: {cause}",
-                self.saving.path.display()
-            )
-        };
+        let path = self.path().ok_or("Filename is not given.")?;
+        let shown = path.display().to_string();
+        let failed = |cause: String| format!("Failed to serialize session to '{shown}', cause: {cause}");
         let snapshot = self
             .engine
             .snapshot()
@@ -55,7 +72,6 @@ impl Session {
         for task in snapshot.tasks.iter().filter(|task| self.is_saved(task)) {
             text.push_str(&self.entry(task).await);
         }
-        let path = self.saving.path.clone();
         let write = move || replace(&path, &text);
         let written = tokio::task::spawn_blocking(write)
             .await
@@ -124,6 +140,40 @@ impl SessionFile for Session {
     fn save(&self) -> BoxFuture<'_, Result<(), String>> {
         self.write().boxed()
     }
+
+    fn change_path(&self, path: String) -> BoxFuture<'_, Result<(), String>> {
+        async move {
+            let path = (!path.is_empty()).then(|| PathBuf::from(path));
+            if let Some(path) = path.clone().filter(|path| Some(path) != self.path().as_ref()) {
+                let checked = tokio::task::spawn_blocking(move || check_replaceable(&path)).await;
+                checked.expect("the check does not panic")?;
+            }
+            *self.path.lock().unwrap_or_else(PoisonError::into_inner) = path;
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// Whether the session may be written to `path`: a client may name a new file or a session file, and replace nothing else.
+fn check_replaceable(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let cannot = |why: std::io::Error| format!("The session cannot be saved in {shown}: {why}.");
+    let metadata = match path.symlink_metadata() {
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(cannot)?,
+    };
+    let is_session = metadata.is_file()
+        && metadata.len() <= MAX_SESSION_BYTES
+        && std::fs::read_to_string(path).is_ok_and(|text| text.lines().all(is_session_line));
+    is_session.then_some(()).ok_or_else(|| {
+        format!("{shown} is there, and is no session file. Choose another path for save-session, or remove the file.")
+    })
+}
+
+fn is_session_line(line: &str) -> bool {
+    let is_uri = |uri: &str| uri.is_empty() || uri.contains("://") || uri.starts_with("magnet:");
+    line.starts_with([' ', '\t', '#']) || line.split('\t').all(is_uri)
 }
 
 /// Replaces a file atomically: after a crash it has the old or the new content.

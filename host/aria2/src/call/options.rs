@@ -244,6 +244,9 @@ impl Caller {
         if options.clone().over(&template).bytes() > MAX_TEMPLATE_BYTES {
             return Err(too_large());
         }
+        if let (Some(path), Saving::File(file)) = (options.get("save-session"), &self.dialect.setup.saving) {
+            file.change_path(path.to_owned()).await.map_err(Fault::new)?;
+        }
         if !values.is_empty() {
             self.patch(values).await?;
         }
@@ -277,7 +280,6 @@ impl Caller {
         match &self.dialect.setup.saving {
             Saving::Needless => {}
             Saving::File(file) => file.save().await.map_err(Fault::new)?,
-            Saving::Refused => return Err(Fault::new("Filename is not given.")),
         }
         Ok(ok())
     }
