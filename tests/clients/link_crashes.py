@@ -1,13 +1,16 @@
 """Kills services with SIGKILL at every step of a pairing, and replays a request after a restart: `link_crashes.py SVC`."""
 
+import http.client
 import json
+import os
 import random
+import subprocess
 import sys
 import threading
 import time
 
 from link_peer import LINK, Device, exchange, unauthorized
-from link_service import Running
+from link_service import KEY, Running
 
 
 def replay_after_restart(program):
@@ -21,7 +24,6 @@ def replay_after_restart(program):
     for also_daemon in [False, True]:
         service.kill(also_daemon)
         service.start()
-        wait_for(service)
         status, _, answer = service.api.send("POST", LINK + "/tasks", body, headers)
         assert (status, json.loads(answer)["reason"]) == (401, "unauthorized"), (also_daemon, status, answer)
         # The same download with a new nonce is still the same download.
@@ -31,13 +33,82 @@ def replay_after_restart(program):
     service.end()
 
 
-def wait_for(service):
-    """Until the agent has its daemon again."""
-    for _ in range(400):
-        if service.api.send("GET", LINK + "/devices", b"", {"Authorization": "Bearer " + service.api.key})[0] == 200:
-            return
+def flood(program):
+    """10,000 first messages leave no more memory behind than a hundred."""
+    service = Running(program, "flooded")
+    device, code = Device(), service.api.code()
+    wrong = "%06d" % ((int(code) + 1) % 1_000_000)
+    message = json.dumps(device.hello(wrong)[0]).encode()
+    connection = http.client.HTTPConnection("127.0.0.1", service.port)
+
+    def send(count):
+        statuses = set()
+        for _ in range(count):
+            connection.request("POST", LINK + "/pair/hello", message)
+            response = connection.getresponse()
+            response.read()
+            statuses.add(response.status)
+        return statuses
+
+    def resident():
+        with open(f"/proc/{service.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    assert send(100) == {400, 429}
+    before = resident()
+    assert send(10_000) == {429}
+    grown = resident() - before
+    assert grown < 4096, f"{grown} KiB"
+    assert service.api.manage("GET", LINK + "/pair/requests") == {"requests": []}
+    connection.close()
+    service.end()
+    print(f"10,000 first messages: {grown} KiB more")
+
+
+def commands(program):
+    """Two devices by the commands of their owners."""
+    one, two = Running(program, "one"), Running(program, "two")
+
+    def svc(service, *arguments, fails=False):
+        ran = subprocess.run(
+            [program, *arguments, "--url", "http://" + service.address], capture_output=True, text=True,
+            env={"PATH": os.environ["PATH"], "HOME": service.root, "SVC_TOKEN": KEY},
+        )
+        assert (ran.returncode != 0) == fails, (arguments, ran)
+        return ran.stderr if fails else ran.stdout
+
+    made = json.loads(svc(two, "link", "code", "--json"))
+    assert made["deviceName"] == "two" and len(made["code"]) == 6, made
+    assert "██" in svc(two, "link", "code", "--no-wait")
+    code = json.loads(svc(two, "link", "code", "--json"))["code"]
+    paired = []
+    pairing = threading.Thread(target=lambda: paired.append(
+        svc(one, "link", "pair", two.address, code, "--accept", "--json")))
+    pairing.start()
+    for _ in range(200):
+        requests = json.loads(svc(two, "link", "approve", "--json"))
+        if requests:
+            break
         time.sleep(0.05)
-    raise AssertionError("no daemon")
+    svc(two, "link", "approve", requests[0]["sessionId"])
+    pairing.join()
+    assert json.loads(paired[0])["sas"] == requests[0]["sas"], (paired, requests)
+    assert "two" in svc(one, "link", "devices") and "online" in svc(one, "link", "devices")
+    sent = json.loads(svc(one, "link", "send", "two", "http://192.0.2.1/a", "--json"))
+    added = svc(one, "add", "--on", "two", "http://192.0.2.1/b")
+    assert sent[0]["taskId"] and "two" in added, (sent, added)
+    assert len(two.api.manage("GET", "/api/v1/tasks")) == 2
+    assert "nobody" in svc(one, "link", "send", "nobody", "http://192.0.2.1/a", fails=True)
+    two.end()
+    waits = svc(one, "link", "send", "two", "http://192.0.2.1/c")
+    assert "waits" in waits, waits
+    (entry,) = json.loads(svc(one, "link", "outbox", "--json"))
+    svc(one, "link", "outbox", "--remove", entry["id"])
+    svc(one, "link", "set", "two", "--accept-tasks", "false")
+    svc(one, "link", "unpair", "two")
+    assert one.devices() == {}
+    one.end()
+    print("paired, sent and ended by commands")
 
 
 class Attempt:
@@ -98,12 +169,12 @@ def kills(program, rounds):
         also_daemon = number % 4 >= 2
         pairing = threading.Thread(target=Attempt(initiator, responder).run)
         pairing.start()
-        time.sleep(took * number / rounds)
+        time.sleep(1.5 * took * number / rounds)
         victim.kill(also_daemon)
         pairing.join()
         victim.start()
         for service in services:
-            wait_for(service)
+            service.wait_until_ready()
         assert [service.fingerprint() for service in services] == names, "a device keeps its key"
         knows = [names[1] in initiator.devices(), names[0] in responder.devices()]
         if knows[0] != knows[1]:
@@ -122,6 +193,8 @@ def kills(program, rounds):
 
 
 def main():
+    commands(sys.argv[1])
+    flood(sys.argv[1])
     replay_after_restart(sys.argv[1])
     kills(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 24)
 

@@ -4,6 +4,7 @@ They find each other with multicast DNS, pair, hand a download over in both dire
 announcements and nothing else. Needs root and iproute2.
 """
 
+import ctypes
 import hashlib
 import http.client
 import os
@@ -17,6 +18,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 from link_peer import LINK
 from link_service import KEY, Running
+
+# Python has it since 3.12 only.
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
 
 TAG = "svl%d" % (os.getpid() % 10000)
 
@@ -54,7 +59,8 @@ class Network:
 def enter(host):
     """Moves the calling thread into a host."""
     with open("/run/netns/" + TAG + host) as space:
-        os.setns(space.fileno(), os.CLONE_NEWNET)
+        if LIBC.setns(space.fileno(), CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), "cannot enter " + host)
 
 
 def within(host, call):
@@ -118,6 +124,10 @@ class Host:
         self.name, self.address = name, address
         prefix = ["ip", "netns", "exec", TAG + name]
         self.running = Running(program, "device " + name, bind="[::]:17800", prefix=prefix)
+        self.wait_until_ready()
+
+    def wait_until_ready(self):
+        within(self.name, self.running.wait_until_ready)
 
     def manage(self, *arguments, **named):
         return within(self.name, lambda: self.running.api.manage(*arguments, **named))
@@ -206,6 +216,7 @@ def main():
         queued = one.manage("POST", LINK + f"/devices/{of_two}/tasks", {"url": "http://203.0.113.1/later"}, expect=202)
         assert one.manage("GET", LINK + "/outbox")["entries"][0]["id"] == queued["id"]
         two.running.start()
+        two.wait_until_ready()
         # Asking for the devices finds it, and sends what waits.
         wait("delivered", lambda: one.devices() and not one.manage("GET", LINK + "/outbox")["entries"], 60)
         urls = [task["url"] for task in two.manage("GET", "/api/v1/tasks")]

@@ -1,11 +1,13 @@
 """Services for tests of the device link: started, killed and started again."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -43,11 +45,19 @@ class Running:
         self.bind = self.bind.rsplit(":", 1)[0] + ":" + self.address.rsplit(":", 1)[1]
         self.port = int(self.address.rsplit(":", 1)[1])
         self.api = Service("http://127.0.0.1:%d" % self.port, KEY)
+        if not self.prefix:
+            self.wait_until_ready()
         return self
 
-    def daemon_pid(self):
-        import json
+    def wait_until_ready(self):
+        """Until the agent has its daemon."""
+        for _ in range(400):
+            if self.api.send("GET", LINK + "/devices", b"", {"Authorization": "Bearer " + KEY})[0] == 200:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{self.name} has no daemon")
 
+    def daemon_pid(self):
         return json.load(open(os.path.join(self.root, "data", "daemon.json")))["pid"]
 
     def kill(self, also_daemon=True):
@@ -73,6 +83,4 @@ class Running:
         return {entry["fingerprint"]: entry for entry in self.api.manage("GET", LINK + "/devices")["devices"]}
 
     def fingerprint(self):
-        import json
-
         return json.loads(self.api.send("GET", "/ping")[2])["linkFingerprint"]
