@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import secrets
+import socket
 import struct
 import sys
 import threading
@@ -250,6 +251,11 @@ def as_initiator(service):
     })
     members = {"v", "name", "platform", "appVersion", "addresses", "cloudDeviceId", "defaultSaveDir", "pathStyle"}
     assert set(theirs) == members and theirs["v"] == 2 and theirs["pathStyle"] == "posix", theirs
+    # Where files may go: the save directory and below. A path of another system goes to the default directory.
+    below = theirs["defaultSaveDir"] + "/from-python"
+    for directory, expected in [(below, below), ("C:\\Downloads", theirs["defaultSaveDir"])]:
+        placed = exchange(service, pair, tasks, {"url": "http://192.0.2.1/placed", "saveDir": directory, "fileName": ""})
+        assert service.manage("GET", "/api/v1/tasks/" + placed["taskId"])["saveDir"] == expected, (directory, placed)
     listed = service.manage("GET", LINK + "/devices")["devices"]
     (mine,) = [entry for entry in listed if entry["fingerprint"] == device.fingerprint]
     assert mine["defaultSaveDir"] == "/home" and "key" not in json.dumps(mine).lower(), mine
@@ -489,6 +495,13 @@ class Responder(Device):
         return 200, sealed, [("X-SvcLink-Enc", "v2"), ("Content-Type", "application/octet-stream")]
 
 
+def speak_nonsense(listener):
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(4096)
+        connection.sendall(b"220 this is no web server\r\n")
+
+
 def as_responder(service):
     device = Responder()
     try:
@@ -497,6 +510,12 @@ def as_responder(service):
         assert probed["fingerprint"] == device.fingerprint and probed["source"] == "manual", probed
         wrong = service.manage("POST", LINK + "/pair/begin", target | {"code": "000000"}, 400)
         assert wrong["code"] == "pairingCodeInvalid", wrong
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            nonsense = threading.Thread(target=speak_nonsense, args=(other,))
+            nonsense.start()
+            elsewhere = {"host": "127.0.0.1", "port": other.getsockname()[1], "code": device.code}
+            service.manage("POST", LINK + "/pair/begin", elsewhere, 400)
+            nonsense.join()
         device.is_tampering = True
         service.manage("POST", LINK + "/pair/begin", target | {"code": device.code}, 400)
         device.is_tampering = False

@@ -111,9 +111,8 @@ impl Agent {
         let following = Arc::clone(&aria2);
         shutdown.spawn_until_drain(async move { following.follow().await });
         shutdown.spawn_until_drain(follow(Arc::clone(&file), hub, listening));
-        let link = (edition != Edition::DropIn)
-            .then(|| device_link::start(&config, listening, &daemon, &pending, &file, &shutdown))
-            .transpose()?;
+        let link = device_link::start(&config, listening, &daemon, &pending, &file, &shutdown);
+        let link = link.map_err(StartError::Link)?;
         let is_new_server = edition == Edition::Headless && settings.key.is_none();
         let trusted_proxies: Vec<IpAddr> = config.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
         let app = App::from(State {

@@ -11,7 +11,6 @@ use protocol::{
 };
 
 use crate::{
-    agent::StartError,
     capture::{
         pending::Pending,
         request::{self, Download},
@@ -52,6 +51,7 @@ impl std::fmt::Debug for Surroundings {
     }
 }
 
+/// Starts the link; a drop-in has none.
 pub(crate) fn start(
     config: &Config,
     listening: Listening,
@@ -59,7 +59,10 @@ pub(crate) fn start(
     pending: &Arc<Pending>,
     settings: &Arc<SettingsFile>,
     shutdown: &Shutdown,
-) -> Result<Link, StartError> {
+) -> Result<Option<Link>, String> {
+    if listening.edition == Edition::DropIn {
+        return Ok(None);
+    }
     let surroundings = Surroundings {
         daemon: daemon.clone(),
         pending: Arc::clone(pending),
@@ -76,7 +79,7 @@ pub(crate) fn start(
         &shutdown.tracker,
         shutdown.drain.clone(),
     );
-    started.map_err(|error| StartError::Link(error.to_string()))
+    started.map(Some).map_err(|error| error.to_string())
 }
 
 /// What this device says of itself.

@@ -117,10 +117,10 @@ impl Metrics {
 
     /// Records a request of another device that was refused. These do not count as wrong keys.
     pub(crate) fn refused_device(&self, reason: Unauthorized) {
-        let counted = DEVICE_REASONS.iter().zip(&self.refused_devices);
-        counted
-            .filter(|(known, _)| **known == reason)
-            .for_each(|(_, count)| drop(count.fetch_add(1, Ordering::Relaxed)));
+        let mut counted = DEVICE_REASONS.iter().zip(&self.refused_devices);
+        if let Some((_, count)) = counted.find(|(known, _)| **known == reason) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn write(&self, text: &mut String) {

@@ -30,8 +30,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc link outbox                      what waits for devices that are away
   svc link unpair nas
 
-Accept a pairing only if both devices show the same six digits. A device is named by its name, or by the first
-characters of its fingerprint. Server and desktop must be reachable by each other: a desktop is with
+Accept a pairing only if both devices show the same six digits. A device is named by its name, or by
+the first characters of its fingerprint. Server and desktop must be reachable by each other: a desktop is with
 svc config server set local_server_lan_enabled=true local_server_link_enabled=true";
 
 /// How often a waiting command asks the service.
@@ -102,24 +102,8 @@ enum LinkCommand {
         /// What to download there
         #[arg(value_name = "URL", required = true, value_hint = clap::ValueHint::Url)]
         urls: Vec<String>,
-        /// Directory on that device
-        #[arg(short, long, value_name = "DIR")]
-        dir: Option<String>,
-        /// File name
-        #[arg(short, long, value_name = "NAME")]
-        out: Option<String>,
-        /// Checksum, as algorithm=hex
-        #[arg(long, value_name = "CHECKSUM")]
-        checksum: Option<String>,
-        /// Request header, as "Name: value"; needs --share-secrets
-        #[arg(short = 'H', long, value_name = "HEADER", requires = "share_secrets")]
-        header: Vec<String>,
-        /// Cookies, as a Cookie header has them; needs --share-secrets
-        #[arg(long, value_name = "COOKIES", requires = "share_secrets")]
-        cookies: Option<String>,
-        /// Hand headers and cookies, which may hold logins, to the device
-        #[arg(long)]
-        share_secrets: bool,
+        #[command(flatten)]
+        download: Box<DownloadArgs>,
     },
     /// Change what a device may do here
     Set {
@@ -148,6 +132,29 @@ enum LinkCommand {
     },
 }
 
+/// How a device downloads it.
+#[derive(Debug, clap::Args)]
+struct DownloadArgs {
+    /// Directory on that device
+    #[arg(short, long, value_name = "DIR")]
+    dir: Option<String>,
+    /// File name
+    #[arg(short, long, value_name = "NAME")]
+    out: Option<String>,
+    /// Checksum, as algorithm=hex
+    #[arg(long, value_name = "CHECKSUM")]
+    checksum: Option<String>,
+    /// Request header, as "Name: value"; needs --share-secrets
+    #[arg(short = 'H', long, value_name = "HEADER", requires = "share_secrets")]
+    header: Vec<String>,
+    /// Cookies, as a Cookie header has them; needs --share-secrets
+    #[arg(long, value_name = "COOKIES", requires = "share_secrets")]
+    cookies: Option<String>,
+    /// Hand headers and cookies, which may hold logins, to the device
+    #[arg(long)]
+    share_secrets: bool,
+}
+
 pub(crate) async fn run(args: &LinkArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let service = &args.service;
     let mut client = service.connect(environment).await?;
@@ -155,10 +162,8 @@ pub(crate) async fn run(args: &LinkArgs, environment: &Environment) -> anyhow::R
         LinkCommand::Code { no_wait } => code(service, &mut client, *no_wait).await,
         LinkCommand::Hide => {
             let done: OkResult = client.ask(Method::LinkStopPairing).await?;
-            service.print_done(
-                &done,
-                "other devices do not find this one any more; a code that was made still works",
-            )
+            let sentence = "other devices do not find this one any more; a code that was made still works";
+            service.print_done(&done, sentence)
         }
         LinkCommand::Scan { time } => scan(service, &mut client, *time).await,
         LinkCommand::Probe { address } => {
@@ -169,60 +174,22 @@ pub(crate) async fn run(args: &LinkArgs, environment: &Environment) -> anyhow::R
         LinkCommand::Pair { address, code, accept } => {
             pair(service, &mut client, address, code.as_deref(), *accept).await
         }
-        LinkCommand::Approve { session, reject } => match session {
-            None => {
-                let requests: Vec<LinkPairingRequestDto> = client.ask(Method::LinkRequests).await?;
-                let row = |request: &LinkPairingRequestDto| {
-                    [
-                        request.session_id.clone(),
-                        request.sas.clone(),
-                        plain(&request.peer_name),
-                    ]
-                };
-                service.print(&requests, || {
-                    table::lines(["SESSION", "DIGITS", "DEVICE"], requests.iter().map(row))
-                })
-            }
-            Some(session) => {
-                let done = answer(&mut client, session, !reject).await?;
-                service.print_done(&done, if *reject { "rejected" } else { "accepted" })
-            }
-        },
+        LinkCommand::Approve { session, reject } => approve(service, &mut client, session.as_deref(), !reject).await,
         LinkCommand::Devices => {
             let devices: Vec<LinkDeviceInfo> = client.ask(Method::LinkRefresh).await?;
-            service.print(&devices, || {
-                table::lines(["DEVICE", "STATE", "FINGERPRINT"], devices.iter().map(device_row))
-            })
+            let rows = || table::lines(["DEVICE", "STATE", "FINGERPRINT"], devices.iter().map(device_row));
+            service.print(&devices, rows)
         }
-        LinkCommand::Send {
-            device,
-            urls,
-            dir,
-            out,
-            checksum,
-            header,
-            cookies,
-            share_secrets,
-        } => {
-            let pattern = LinkDeviceTaskRequest {
-                url: String::new(),
-                save_dir: dir.clone().unwrap_or_default(),
-                file_name: out.clone().unwrap_or_default(),
-                headers: (!header.is_empty()).then(|| headers(header)).transpose()?,
-                cookies: cookies.clone().unwrap_or_default(),
-                checksum: checksum.clone().unwrap_or_default(),
-                share_secrets: *share_secrets,
-            };
-            send(service, &mut client, device, urls, &pattern).await
+        LinkCommand::Send { device, urls, download } => {
+            send(service, &mut client, device, urls, &download.pattern()?).await
         }
         LinkCommand::Set {
             device,
             accept_tasks,
             allow_private,
         } => {
-            let fingerprint = find(&mut client, device).await?.fingerprint;
             let params = LinkUpdateParams {
-                fingerprint,
+                fingerprint: find(&mut client, device).await?.fingerprint,
                 accepts_tasks: *accept_tasks,
                 allow_private: *allow_private,
             };
@@ -237,36 +204,75 @@ pub(crate) async fn run(args: &LinkArgs, environment: &Environment) -> anyhow::R
                 .await?;
             service.print_done(&done, &format!("ended the pairing with {}", plain(&found.name)))
         }
-        LinkCommand::Outbox { remove: Some(id) } => {
-            let params = LinkOutboxParams { id: id.clone() };
-            let done: OkResult = client.call(Method::LinkOutboxRemove, &params).await?;
-            service.print_done(&done, "removed")
-        }
-        LinkCommand::Outbox { remove: None } => {
-            let entries: Vec<LinkOutboxEntry> = client.ask(Method::LinkOutbox).await?;
-            let row = |entry: &LinkOutboxEntry| {
-                let state = if entry.error.is_empty() {
-                    format!("waits, {}", amount::counted(entry.attempts as usize, "attempt"))
-                } else {
-                    plain(&entry.error)
-                };
-                [entry.id.clone(), plain(&entry.device_name), state, plain(&entry.url)]
-            };
-            service.print(&entries, || {
-                table::lines(["ID", "DEVICE", "STATE", "URL"], entries.iter().map(row))
-            })
-        }
+        LinkCommand::Outbox { remove } => outbox(service, &mut client, remove.as_deref()).await,
     }
 }
 
+impl DownloadArgs {
+    fn pattern(&self) -> Result<LinkDeviceTaskRequest, UsageError> {
+        Ok(LinkDeviceTaskRequest {
+            url: String::new(),
+            save_dir: self.dir.clone().unwrap_or_default(),
+            file_name: self.out.clone().unwrap_or_default(),
+            headers: (!self.header.is_empty()).then(|| headers(&self.header)).transpose()?,
+            cookies: self.cookies.clone().unwrap_or_default(),
+            checksum: self.checksum.clone().unwrap_or_default(),
+            share_secrets: self.share_secrets,
+        })
+    }
+}
+
+async fn approve(
+    service: &ServiceArgs,
+    client: &mut Client,
+    session: Option<&str>,
+    accept: bool,
+) -> anyhow::Result<Exit> {
+    if let Some(session) = session {
+        let done = answer(client, session, accept).await?;
+        return service.print_done(&done, if accept { "accepted" } else { "rejected" });
+    }
+    let requests: Vec<LinkPairingRequestDto> = client.ask(Method::LinkRequests).await?;
+    let row = |request: &LinkPairingRequestDto| {
+        [
+            request.session_id.clone(),
+            request.sas.clone(),
+            plain(&request.peer_name),
+        ]
+    };
+    let rows = || table::lines(["SESSION", "DIGITS", "DEVICE"], requests.iter().map(row));
+    service.print(&requests, rows)
+}
+
+async fn outbox(service: &ServiceArgs, client: &mut Client, remove: Option<&str>) -> anyhow::Result<Exit> {
+    if let Some(id) = remove {
+        let params = LinkOutboxParams { id: id.to_owned() };
+        let done: OkResult = client.call(Method::LinkOutboxRemove, &params).await?;
+        return service.print_done(&done, "removed");
+    }
+    let entries: Vec<LinkOutboxEntry> = client.ask(Method::LinkOutbox).await?;
+    let row = |entry: &LinkOutboxEntry| {
+        let attempts = usize::try_from(entry.attempts).unwrap_or(usize::MAX);
+        let state = if entry.error.is_empty() {
+            format!("waits, {}", amount::counted(attempts, "attempt"))
+        } else {
+            plain(&entry.error)
+        };
+        [entry.id.clone(), plain(&entry.device_name), state, plain(&entry.url)]
+    };
+    let rows = || table::lines(["ID", "DEVICE", "STATE", "URL"], entries.iter().map(row));
+    service.print(&entries, rows)
+}
+
 fn device_row(device: &LinkDeviceInfo) -> [String; 3] {
-    let mut state = if device.online { "online" } else { "away" }.to_owned();
-    if device.queued > 0 {
-        state.push_str(&format!(", {} waiting", device.queued));
-    }
-    if !device.accepts_tasks {
-        state.push_str(", may not send");
-    }
+    let online = if device.online { "online" } else { "away" };
+    let waiting = if device.queued > 0 {
+        format!(", {} waiting", device.queued)
+    } else {
+        String::new()
+    };
+    let sending = if device.accepts_tasks { "" } else { ", may not send" };
+    let state = format!("{online}{waiting}{sending}");
     [plain(&device.name), state, device.fingerprint.clone()]
 }
 

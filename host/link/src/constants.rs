@@ -9,16 +9,16 @@ pub const PAIRING_VERSION: i64 = 2;
 pub const DIGITS: usize = 6;
 
 /// How long a pairing code can be used.
-pub const CODE_TTL: Duration = Duration::from_secs(120);
+pub const CODE_TTL: Duration = Duration::from_mins(2);
 
 /// How long the second message may take after the first.
 pub const REVEAL_TTL: Duration = Duration::from_secs(30);
 
 /// The whole life of a pairing, on either side. Longer than [`REVEAL_TTL`] and [`DECISION_TTL`] together.
-pub const SESSION_TTL: Duration = Duration::from_secs(180);
+pub const SESSION_TTL: Duration = Duration::from_mins(3);
 
 /// How long the user may take to compare, from the second message on.
-pub const DECISION_TTL: Duration = Duration::from_secs(60);
+pub const DECISION_TTL: Duration = Duration::from_mins(1);
 
 /// Pairings that other devices began. The oldest makes room, so that none is kept out.
 pub const MAX_INCOMING: usize = 16;
@@ -27,7 +27,7 @@ pub const MAX_INCOMING: usize = 16;
 pub const MAX_OUTGOING: usize = 32;
 
 /// The window in which wrong codes are counted.
-pub const GUESS_WINDOW: Duration = Duration::from_secs(120);
+pub const GUESS_WINDOW: Duration = Duration::from_mins(2);
 
 /// Wrong codes of one source in the window.
 pub const MAX_GUESSES_OF_SOURCE: usize = 10;
@@ -93,7 +93,7 @@ pub const MAX_DELIVERIES: usize = 4096;
 pub const MAX_DISCOVERED: usize = 128;
 
 /// How long a probed fingerprint binds the pairing with its address.
-pub const PROBE_TTL: Duration = Duration::from_secs(600);
+pub const PROBE_TTL: Duration = Duration::from_mins(10);
 
 /// Probed addresses that are remembered; the oldest makes room.
 pub const MAX_PROBES: usize = 64;

@@ -10,7 +10,7 @@ use crate::{
     constants::MAX_ADDRESSES,
     crypto::{identity::Fingerprint, read_base64, write_base64},
     message::Info,
-    pairing::{NewDevice, said},
+    pairing::{NewDevice, hello::said},
 };
 
 /// An address at which a device answered, or said that it can be reached.
@@ -24,14 +24,19 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// An address that a device told, or that was found; `None` if it may not be dialled.
-    pub(crate) fn told(address: &str) -> Option<Self> {
+    /// An address that a device reported, or that was found; `None` if it may not be dialled.
+    pub(crate) fn reported(address: &str) -> Option<Self> {
         let parsed: SocketAddr = address.parse().ok()?;
         let may_be_dialled = is_dialled(parsed.ip()) && parsed.port() != 0;
         may_be_dialled.then(|| Self {
             address: address.to_owned(),
             is_given: false,
         })
+    }
+
+    /// Its IP address, if it is not a name.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.address.parse::<SocketAddr>().ok().map(|address| address.ip())
     }
 
     /// What a connection to it may reach.
@@ -52,6 +57,7 @@ pub(crate) fn is_dialled(address: IpAddr) -> bool {
 /// A paired device, or one that ended the pairing.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Device {
     /// The name that it gives itself.
     pub(crate) name: String,
@@ -89,7 +95,7 @@ impl Device {
     /// The record after a pairing. `reached` is where this device's user found it.
     pub(crate) fn paired(new: &NewDevice, reached: Option<Place>, now: i64) -> Self {
         let mut places: Vec<Place> = reached.into_iter().collect();
-        places.extend(new.addresses.iter().filter_map(|address| Place::told(address)));
+        places.extend(new.addresses.iter().filter_map(|address| Place::reported(address)));
         places.truncate(MAX_ADDRESSES);
         Self {
             name: new.about.name.clone(),
@@ -114,25 +120,25 @@ impl Device {
 
     /// Takes what it says of itself. Addresses that worked before stay, those that it says follow.
     pub(crate) fn learn(&mut self, info: &Info) {
-        for (own, told) in [
+        for (own, reported) in [
             (&mut self.name, &info.name),
             (&mut self.platform, &info.platform),
             (&mut self.app_version, &info.app_version),
             (&mut self.default_save_dir, &info.default_save_dir),
             (&mut self.path_style, &info.path_style),
         ] {
-            if !told.is_empty() {
-                own.clone_from(told);
+            if !reported.is_empty() {
+                own.clone_from(reported);
             }
         }
-        let told: Vec<Place> = info
+        let reported: Vec<Place> = info
             .addresses
             .iter()
-            .filter_map(|address| Place::told(address))
+            .filter_map(|address| Place::reported(address))
             .collect();
         let mut places: Vec<Place> = self.places.iter().take(1).cloned().collect();
         let older: Vec<Place> = self.places.drain(..).skip(1).collect();
-        for place in told.into_iter().chain(older) {
+        for place in reported.into_iter().chain(older) {
             if !places.iter().any(|known| known.address == place.address) {
                 places.push(place);
             }
@@ -193,7 +199,7 @@ mod tests {
             "[fd00::1]:1",
             "1.1.1.1:443",
         ] {
-            assert!(Place::told(address).is_some(), "{address}");
+            assert!(Place::reported(address).is_some(), "{address}");
         }
         for address in [
             "127.0.0.1:1",
@@ -208,7 +214,7 @@ mod tests {
             "10.0.0.1:0",
             "host:1",
         ] {
-            assert!(Place::told(address).is_none(), "{address}");
+            assert!(Place::reported(address).is_none(), "{address}");
         }
     }
 
@@ -234,7 +240,7 @@ mod tests {
         device.learn(&info);
         assert_eq!(device.places.len(), MAX_ADDRESSES);
         assert_eq!(device.places[0], given);
-        device.answered_at(&Place::told("10.0.0.3:1").unwrap());
+        device.answered_at(&Place::reported("10.0.0.3:1").unwrap());
         assert_eq!(device.places[0].address, "10.0.0.3:1");
         assert_eq!(device.link_key(), Some([7; 32]));
     }

@@ -14,7 +14,7 @@ use crate::{
     constants::{MAX_DISCOVERED, MAX_PROBES, PROBE_TTL},
     crypto::{identity::Fingerprint, transcript::About},
     device::is_dialled,
-    pairing::{hello::check_about, said},
+    pairing::hello::{check_about, said},
 };
 
 const SERVICE: &str = "_svc._tcp.local.";
@@ -275,10 +275,10 @@ impl Mdns {
 
     /// Stops announcing.
     pub(crate) fn withdraw(&mut self) {
-        if let (Some(daemon), Some(name)) = (&self.daemon, self.announced.take()) {
-            if let Err(error) = daemon.unregister(&name) {
-                tracing::debug!(%error, "the device may be listed elsewhere until its entry expires");
-            }
+        if let (Some(daemon), Some(name)) = (&self.daemon, self.announced.take())
+            && let Err(error) = daemon.unregister(&name)
+        {
+            tracing::debug!(%error, "the device may be listed elsewhere until its entry expires");
         }
         self.rest();
     }
@@ -295,10 +295,10 @@ impl Mdns {
 
     /// Ends the search.
     pub(crate) fn stop_search(&mut self) {
-        if let Some(daemon) = self.daemon.as_ref().filter(|_| self.is_searching) {
-            if let Err(error) = daemon.stop_browse(SERVICE) {
-                tracing::debug!(%error, "the search may go on");
-            }
+        if let Some(daemon) = self.daemon.as_ref().filter(|_| self.is_searching)
+            && let Err(error) = daemon.stop_browse(SERVICE)
+        {
+            tracing::debug!(%error, "the search may go on");
         }
         self.is_searching = false;
         self.rest();
@@ -315,34 +315,36 @@ impl Mdns {
     pub(crate) fn stop(&mut self) {
         self.announced = None;
         self.is_searching = false;
-        if let Some(daemon) = self.daemon.take() {
-            if let Err(error) = daemon.shutdown() {
-                tracing::debug!(%error, "multicast DNS did not end");
-            }
+        if let Some(daemon) = self.daemon.take()
+            && let Err(error) = daemon.shutdown()
+        {
+            tracing::debug!(%error, "multicast DNS did not end");
         }
     }
 }
 
-/// What a search has heard.
+/// An event of a search.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum SearchEvent {
     /// A device announces itself.
     Added(Announced),
     /// An entry is gone.
     Removed(String),
-    /// Nothing of interest.
-    Nothing,
+    /// Of no interest.
+    Ignored,
     /// The search is over.
     Ended,
 }
 
 /// Reads an event of the library.
-pub(crate) fn heard(event: Option<ServiceEvent>) -> Heard {
+pub(crate) fn search_event(event: Option<ServiceEvent>) -> SearchEvent {
     match event {
-        Some(ServiceEvent::ServiceResolved(service)) => Announced::of(&service).map_or(Heard::Nothing, Heard::Added),
-        Some(ServiceEvent::ServiceRemoved(_, name)) => Heard::Removed(name),
-        Some(ServiceEvent::SearchStopped(_)) | None => Heard::Ended,
-        Some(_) => Heard::Nothing,
+        Some(ServiceEvent::ServiceResolved(service)) => {
+            Announced::of(&service).map_or(SearchEvent::Ignored, SearchEvent::Added)
+        }
+        Some(ServiceEvent::ServiceRemoved(_, name)) => SearchEvent::Removed(name),
+        Some(ServiceEvent::SearchStopped(_)) | None => SearchEvent::Ended,
+        Some(_) => SearchEvent::Ignored,
     }
 }
 

@@ -2,8 +2,9 @@
 //! before it acknowledges.
 //!
 //! Everything durable is behind one lock that is held across a commit, so that memory and disk never differ in order. If
-//! a commit fails, nobody knows whether it happened: what is known is dropped, and read again before the next use.
+//! a commit fails, it may or may not have happened: the state is dropped, and loaded again before its next use.
 
+mod clock;
 mod exchange;
 mod owner;
 mod pair;
@@ -13,9 +14,9 @@ mod stored;
 
 use std::{
     collections::{HashMap, HashSet},
-    net::{IpAddr, SocketAddr, UdpSocket},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex, OnceLock},
+    time::Instant,
 };
 
 use egress::Names;
@@ -24,14 +25,18 @@ use protocol::{LinkDeviceInfo, LinkDiscoveredPeer, LinkPairingRequestDto, LinkRo
 use tokio::sync::{Notify, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{pair::Outgoing, stored::Known};
+use self::{
+    clock::{lock, unix_ms},
+    pair::Outgoing,
+    stored::Known,
+};
 use crate::{
     constants::{MAX_ADDRESSES, MAX_NAME_BYTES},
     crypto::{
         identity::{Fingerprint, Identity},
         transcript::About,
     },
-    device::{Place, is_dialled},
+    device::is_dialled,
     discovery::{Mdns, Snapshot},
     error::Unavailable,
     message::Task,
@@ -177,23 +182,6 @@ struct Nearby {
     mdns: Mdns,
 }
 
-/// Unix seconds.
-pub(crate) fn unix_now() -> i64 {
-    i64::try_from(since_epoch().as_secs()).unwrap_or(i64::MAX)
-}
-
-fn unix_ms() -> i64 {
-    i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX)
-}
-
-fn since_epoch() -> std::time::Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Link {
     /// A link whose background work is spawned on `tracker` and ends with `stop`.
     pub fn start(
@@ -264,7 +252,7 @@ impl Link {
         if !self.0.config.is_reachable {
             return Vec::new();
         }
-        let towards = peer.and_then(own_address_towards);
+        let towards = peer.and_then(egress::udp::own_address_towards);
         let others = if_addrs::get_if_addrs().unwrap_or_default();
         let all = towards
             .into_iter()
@@ -283,20 +271,4 @@ impl Link {
         let requests = lock(&self.0.pairing).responder.requests(Instant::now(), unix_ms());
         self.0.service.publish(Change::Requests(requests));
     }
-}
-
-/// The address that the system would use to send to `peer`. Nothing is sent.
-fn own_address_towards(peer: IpAddr) -> Option<IpAddr> {
-    let any: IpAddr = match peer {
-        IpAddr::V4(_) => [0, 0, 0, 0].into(),
-        IpAddr::V6(_) => [0_u16; 8].into(),
-    };
-    let socket = UdpSocket::bind((any, 0)).ok()?;
-    socket.connect((peer, 9)).ok()?;
-    Some(socket.local_addr().ok()?.ip())
-}
-
-/// The IP address in a place, if it is one.
-fn address_in(place: &Place) -> Option<IpAddr> {
-    place.address.parse::<SocketAddr>().ok().map(|address| address.ip())
 }

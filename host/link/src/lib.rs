@@ -37,4 +37,5 @@ mod replay;
 pub use driver::{Change, Config, Delivery, Link, NotTaken, Service};
 pub use error::{Kind, LinkError, PlaneError, Unavailable};
 pub use message::{Info, Invalid, Task, Unpair};
+pub use outbox::Full;
 pub use peer::split_address;

@@ -146,9 +146,9 @@ fn check_file_name(name: &str) -> Result<(), Invalid> {
 /// The answer to a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TaskCreated {
+pub(crate) struct TaskCreated {
     /// The receiver's id of it.
-    pub task_id: String,
+    pub(crate) task_id: String,
 }
 
 /// What a paired device says of itself.

@@ -37,7 +37,7 @@ impl Entry {
 /// There is no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the outbox is full: {MAX_OUTBOX} downloads wait already; remove some, or switch the other device on")]
-pub(crate) struct Full;
+pub struct Full;
 
 /// The entries, by id.
 #[derive(Debug, Default)]

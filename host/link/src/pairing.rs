@@ -7,8 +7,6 @@ pub mod initiator;
 pub mod refusal;
 pub mod responder;
 
-use protocol::LinkDeviceInfo;
-
 use crate::crypto::{identity::Fingerprint, transcript::About};
 
 /// A device with which a pairing has ended well.
@@ -28,18 +26,4 @@ impl std::fmt::Debug for NewDevice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "NewDevice({})", self.fingerprint)
     }
-}
-
-/// `None` for an empty text, as records have it.
-pub(crate) fn said(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The end of a pairing that began here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finished {
-    /// Both users agreed.
-    Paired(Box<LinkDeviceInfo>),
-    /// The other user did not, or not in time.
-    Declined,
 }

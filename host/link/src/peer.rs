@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use egress::{ClientConfig, HttpClient, Names, Pins, Request, client::ClientError, tls};
+use egress::{ClientConfig, HttpClient, Names, Pins, Request, SendError, client::ClientError, tls};
 use serde::Deserialize;
 use tokio::time::timeout;
 use url::Url;
@@ -34,6 +34,8 @@ pub(crate) struct Unreachable {
     pub(crate) address: String,
     /// Why not.
     pub(crate) why: String,
+    /// Something answers, but not as a device does.
+    pub(crate) is_nonsense: bool,
 }
 
 /// What a device says on `/ping`.
@@ -94,8 +96,15 @@ impl Peers {
         path: &str,
         headers: &[(String, String)],
         body: Bytes,
-    ) -> Result<Reply, String> {
-        let url = Url::parse(&format!("http://{}{path}", place.address)).map_err(|error| error.to_string())?;
+    ) -> Result<Reply, Unreachable> {
+        let failed = |why: String, is_nonsense: bool| Unreachable {
+            address: place.address.clone(),
+            why,
+            is_nonsense,
+        };
+        let from_client = |error: SendError| failed(error.to_string(), matches!(error, SendError::NotHttp(_)));
+        let url = Url::parse(&format!("http://{}{path}", place.address));
+        let url = url.map_err(|error| failed(error.to_string(), false))?;
         // Each request stands for itself; the fingerprint decides who answers.
         let pins = Pins::default();
         let sent = self.http.send(Request {
@@ -107,11 +116,11 @@ impl Peers {
             pins: &pins,
             proxy: None,
         });
-        let mut response = sent.await.map_err(|error| error.to_string())?;
+        let mut response = sent.await.map_err(from_client)?;
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| error.to_string())? {
+        while let Some(piece) = response.chunk().await.map_err(from_client)? {
             if body.len() + piece.len() > MAX_BODY_BYTES {
-                return Err("its answer is too long".to_owned());
+                return Err(failed("its answer is too long".to_owned(), true));
             }
             body.extend_from_slice(&piece);
         }
@@ -131,26 +140,17 @@ impl Peers {
         body: Vec<u8>,
         limit: Duration,
     ) -> Result<Reply, Unreachable> {
-        let unreachable = |why: String| Unreachable {
-            address: place.address.clone(),
-            why,
-        };
-        match timeout(limit, self.request(place, "POST", path, headers, body.into())).await {
-            Ok(answer) => answer.map_err(unreachable),
-            Err(_) => Err(unreachable(format!("no answer within {} s", limit.as_secs()))),
-        }
+        let asked = timeout(limit, self.request(place, "POST", path, headers, body.into())).await;
+        asked.unwrap_or_else(|_| Err(silent(place, limit)))
     }
 
     /// Asks an address which device it is.
     pub(crate) async fn ping(&self, place: &Place) -> Result<Pong, PingError> {
-        let unreachable = |why: String| Unreachable {
-            address: place.address.clone(),
-            why,
-        };
         let asked = timeout(PING_TIMEOUT, self.request(place, "GET", "/ping", &[], Bytes::new())).await;
-        let reply = match asked {
-            Ok(answer) => answer.map_err(unreachable)?,
-            Err(_) => return Err(unreachable("no answer within 3 s".to_owned()).into()),
+        let reply = match asked.unwrap_or_else(|_| Err(silent(place, PING_TIMEOUT))) {
+            Ok(reply) => reply,
+            Err(error) if error.is_nonsense => return Err(PingError::NotSvc),
+            Err(error) => return Err(error.into()),
         };
         let body: PongBody = serde_json::from_slice(&reply.body).map_err(|_| PingError::NotSvc)?;
         if reply.status != 200 || body.app != "Svc" {
@@ -164,6 +164,14 @@ impl Peers {
         check_about(&about).map_err(|_| PingError::NotSvc)?;
         let fingerprint = body.link_fingerprint.as_deref().and_then(Fingerprint::read);
         Ok(Pong { fingerprint, about })
+    }
+}
+
+fn silent(place: &Place, limit: Duration) -> Unreachable {
+    Unreachable {
+        address: place.address.clone(),
+        why: format!("no answer within {} s", limit.as_secs()),
+        is_nonsense: false,
     }
 }
 

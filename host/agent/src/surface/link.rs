@@ -270,7 +270,7 @@ impl FromRequest<App> for FromDevice {
             let message = format!("the body is larger than {} KiB", MAX_BODY_BYTES >> 10);
             Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         };
-        if announced.is_some_and(|length: u64| length > MAX_BODY_BYTES as u64) {
+        if announced.is_some_and(|length: usize| length > MAX_BODY_BYTES) {
             return Err(too_large());
         }
         let mut incoming = Incoming::of(Request::from_parts(parts, body), FREE_TIME);
@@ -485,6 +485,14 @@ pub(crate) async fn call(app: &App, method: Method, request: &RpcRequest) -> Res
             encode(&OkResult::OK)
         }
         Method::LinkRequests => encode(&link.requests()),
+        _ => call_device(link, method, request).await,
+    }
+}
+
+/// Those about paired devices.
+async fn call_device(link: &Link, method: Method, request: &RpcRequest) -> Result<Box<RawValue>, RpcError> {
+    let refused = |error: LinkError| refused_call(&error);
+    match method {
         Method::LinkRefresh => encode(&link.refresh().await.map_err(|error| refused(error.into()))?),
         Method::LinkRemove => {
             let LinkDeviceParams { fingerprint } = request.params()?;

@@ -22,19 +22,20 @@ pub(super) fn large(digits: &str) -> Vec<String> {
         .map(|digit| digit as usize)
         .collect();
     let mut lines = vec![String::new()];
-    for row in 0..5 {
+    let shapes: Vec<&[u8; 5]> = values.iter().map(|value| &SHAPES[*value]).collect();
+    lines.extend((0..5).map(|row| {
         let mut line = String::from("  ");
-        for (place, value) in values.iter().enumerate() {
-            if place > 0 && place * 2 == values.len() {
+        for (place, shape) in shapes.iter().enumerate() {
+            if place > 0 && place * 2 == shapes.len() {
                 line.push_str("    ");
             }
             for bit in [4, 2, 1] {
-                line.push_str(if SHAPES[*value][row] & bit == 0 { "  " } else { "██" });
+                line.push_str(if shape[row] & bit == 0 { "  " } else { "██" });
             }
             line.push_str("  ");
         }
-        lines.push(line.trim_end().to_owned());
-    }
+        line.trim_end().to_owned()
+    }));
     lines.push(String::new());
     lines.push(format!("  {digits}"));
     lines.push(String::new());

@@ -79,7 +79,7 @@ impl fmt::Debug for Identity {
 }
 
 /// The public key of another device. It can only be made of canonical bytes of a point that is not of small order:
-/// others have signatures that are valid for messages nobody signed.
+/// others verify signatures of messages that were never signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerKey(VerifyingKey);
 

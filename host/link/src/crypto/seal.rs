@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use ring::hmac;
 
 use super::{
-    frame,
+    bytes::frame,
     identity::Fingerprint,
     transcript::{DeriveError, hkdf, sha256},
 };

@@ -6,7 +6,7 @@ use ring::{
     hkdf::{self, HKDF_SHA256, Salt},
 };
 
-use super::frame;
+use super::bytes::frame;
 
 const COMMIT_LABEL: &[u8] = b"svc-link-commit-v2";
 const HELLO_LABEL: &[u8] = b"svc-link-hello-v2";

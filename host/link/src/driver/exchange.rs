@@ -4,7 +4,10 @@ use data_encoding::HEXLOWER;
 use serde_json::Value;
 use tokio::time::Duration;
 
-use super::{Link, lock, unix_now};
+use super::{
+    Link,
+    clock::{lock, unix_now},
+};
 use crate::{
     crypto::{
         identity::Fingerprint,
@@ -31,12 +34,19 @@ pub(super) enum Failure {
     Forged(String),
 }
 
+/// A request before it is sealed.
+pub(super) struct Call<'a> {
+    pub(super) path: &'static str,
+    pub(super) plain: &'a [u8],
+    pub(super) limit: Duration,
+}
+
 impl Link {
     /// The addresses of a device, those that worked first.
     fn places(&self, fingerprint: &Fingerprint, device: &Device) -> Vec<Place> {
         let mut places = device.places.clone();
         let nearby = lock(&self.0.nearby);
-        let hint = nearby.snapshot.hint(fingerprint).and_then(|hint| Place::told(hint));
+        let hint = nearby.snapshot.hint(fingerprint).and_then(|hint| Place::reported(hint));
         places.extend(hint.filter(|hint| !device.places.iter().any(|known| known.address == hint.address)));
         places
     }
@@ -47,9 +57,7 @@ impl Link {
         &self,
         fingerprint: &Fingerprint,
         device: &Device,
-        path: &str,
-        plain: &[u8],
-        limit: Duration,
+        call: &Call<'_>,
     ) -> Result<(Vec<u8>, Place), Failure> {
         let mut why = format!(
             "{} has no known address; let it call first, or search for it",
@@ -58,9 +66,7 @@ impl Link {
         for place in self.places(fingerprint, device) {
             match self.0.peers.ping(&place).await {
                 Ok(pong) if pong.fingerprint.as_ref() == Some(fingerprint) => {
-                    let opened = self
-                        .exchange_at(&place, fingerprint, device, path, plain, limit)
-                        .await?;
+                    let opened = self.exchange_at(&place, fingerprint, device, call).await?;
                     return Ok((opened, place));
                 }
                 Ok(_) => why = format!("another device answers at {}", place.address),
@@ -75,10 +81,9 @@ impl Link {
         place: &Place,
         fingerprint: &Fingerprint,
         device: &Device,
-        path: &str,
-        plain: &[u8],
-        limit: Duration,
+        call: &Call<'_>,
     ) -> Result<Vec<u8>, Failure> {
+        let Call { path, plain, limit } = *call;
         let away = |why: &str| Failure::Away(why.to_owned());
         let own = self.fingerprint().ok_or_else(|| away("this device has no key yet"))?;
         let key = device

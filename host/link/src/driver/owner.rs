@@ -1,5 +1,8 @@
 //! What this device's owner does with paired devices.
 
+use std::sync::Arc;
+
+use mdns_sd::{Receiver, ServiceEvent};
 use protocol::{
     LinkDeviceInfo, LinkDevicePatch, LinkDeviceTaskRequest, LinkDiscoveredPeer, LinkDispatched, LinkOutboxEntry,
     LinkQueued,
@@ -7,11 +10,17 @@ use protocol::{
 use tokio::time::{Duration, timeout};
 use uuid::Uuid;
 
-use super::{Link, lock, rounds::Sent, stored, unix_now};
+use super::{
+    Link,
+    clock::{lock, unix_now},
+    exchange::Call,
+    rounds::Sent,
+    stored,
+};
 use crate::{
     constants::{INFO_TIMEOUT, UNPAIR_PATH},
     crypto::identity::{Fingerprint, Identity},
-    discovery::{Heard, heard},
+    discovery::{SearchEvent, search_event},
     error::LinkError,
     message::{Task, Unpair},
     outbox::Entry,
@@ -54,7 +63,7 @@ impl Link {
 
     /// Begins a search, or begins it again.
     pub async fn search(&self) -> Result<(), LinkError> {
-        let identity = std::sync::Arc::clone(&self.open().await?.known().identity);
+        let identity = Arc::clone(&self.open().await?.known().identity);
         let Some(interfaces) = self.0.service.interfaces() else {
             let why =
                 "searching is switched off (SVC_MDNS, link_mdns or the device link itself); give the address instead";
@@ -67,32 +76,33 @@ impl Link {
         drop(nearby);
         let events = begun.map_err(|error| LinkError::NoDiscovery(error.to_string()))?;
         if let Some(events) = events {
-            let link = self.clone();
-            self.spawn(async move {
-                loop {
-                    match heard(events.recv_async().await.ok()) {
-                        Heard::Added(announced) => {
-                            let Ok(mut open) = link.open().await else { continue };
-                            let known = open.known();
-                            let mut nearby = lock(&link.0.nearby);
-                            let is_paired = |device: &Fingerprint| known.paired(device).is_some();
-                            if nearby.snapshot.add(announced, identity.fingerprint(), is_paired) {
-                                link.publish_discovered(&nearby.snapshot);
-                            }
-                        }
-                        Heard::Removed(instance) => {
-                            let mut nearby = lock(&link.0.nearby);
-                            if nearby.snapshot.remove(&instance) {
-                                link.publish_discovered(&nearby.snapshot);
-                            }
-                        }
-                        Heard::Nothing => {}
-                        Heard::Ended => return,
-                    }
-                }
-            });
+            self.spawn(self.clone().follow_search(events, identity));
         }
         Ok(())
+    }
+
+    async fn follow_search(self, events: Receiver<ServiceEvent>, identity: Arc<Identity>) {
+        loop {
+            match search_event(events.recv_async().await.ok()) {
+                SearchEvent::Added(announced) => {
+                    let Ok(mut open) = self.open().await else { continue };
+                    let known = open.known();
+                    let mut nearby = lock(&self.0.nearby);
+                    let is_paired = |device: &Fingerprint| known.paired(device).is_some();
+                    if nearby.snapshot.add(announced, identity.fingerprint(), is_paired) {
+                        self.publish_discovered(&nearby.snapshot);
+                    }
+                }
+                SearchEvent::Removed(instance) => {
+                    let mut nearby = lock(&self.0.nearby);
+                    if nearby.snapshot.remove(&instance) {
+                        self.publish_discovered(&nearby.snapshot);
+                    }
+                }
+                SearchEvent::Ignored => {}
+                SearchEvent::Ended => return,
+            }
+        }
     }
 
     /// Ends a search. What it found stays listed.
@@ -143,10 +153,13 @@ impl Link {
             let link = self.clone();
             let notice = self.finished(async move {
                 let plain = serde_json::to_vec(&Unpair { v: 2 }).unwrap_or_default();
-                let told = link
-                    .exchange(&fingerprint, &device, UNPAIR_PATH, &plain, INFO_TIMEOUT)
-                    .await;
-                if let Err(error) = told {
+                let call = Call {
+                    path: UNPAIR_PATH,
+                    plain: &plain,
+                    limit: INFO_TIMEOUT,
+                };
+                let notified = link.exchange(&fingerprint, &device, &call).await;
+                if let Err(error) = notified {
                     tracing::debug!(
                         ?error,
                         device = device.name,

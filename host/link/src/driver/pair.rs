@@ -15,7 +15,10 @@ use tokio::{
     time::{Duration, Instant as Deadline},
 };
 
-use super::{Link, address_in, lock, unix_ms, unix_now};
+use super::{
+    Link,
+    clock::{lock, unix_ms, unix_now},
+};
 use crate::{
     constants::{CODE_TTL, CONFIRM_TIMEOUT, PAIR_TIMEOUT},
     crypto::{identity::Identity, random},
@@ -284,10 +287,10 @@ impl Link {
         Ok(protocol::LinkDiscoveredPeer {
             fingerprint: pong.fingerprint.map(|fingerprint| fingerprint.to_string()),
             name: pong.about.name,
-            platform: crate::pairing::said(&pong.about.platform),
+            platform: crate::pairing::hello::said(&pong.about.platform),
             host,
             port,
-            app_version: crate::pairing::said(&pong.about.app_version),
+            app_version: crate::pairing::hello::said(&pong.about.app_version),
             source: protocol::LinkPeerSource::Manual,
         })
     }
@@ -309,7 +312,7 @@ impl Link {
             let nearby = lock(&self.0.nearby);
             nearby.snapshot.expected(&host, port, &place.address, Instant::now())
         };
-        let addresses = self.addresses(address_in(&place));
+        let addresses = self.addresses(place.ip());
         let (ephemeral, nonce) = (random().map_err(no_random)?, random().map_err(no_random)?);
         let (hello, begun) = initiator::begin(&identity, self.about(), code, addresses, ephemeral, nonce)?;
         let (status, body) = self.ask(&place, HELLO_PATH, json(&hello), PAIR_TIMEOUT).await?;
@@ -336,7 +339,13 @@ impl Link {
     ) -> Result<(u16, Vec<u8>), LinkError> {
         let headers = [("content-type".to_owned(), "application/json".to_owned())];
         let reply = self.0.peers.post(place, path, &headers, body, limit).await;
-        let reply = reply.map_err(|error| LinkError::Unreachable(error.to_string()))?;
+        let reply = reply.map_err(|error| {
+            if error.is_nonsense {
+                InitiateError::Nonsense("it does not speak HTTP as a device does").into()
+            } else {
+                LinkError::Unreachable(error.to_string())
+            }
+        })?;
         match reply.status {
             // It is there and cannot now: as good as away.
             500..=599 => Err(LinkError::Unreachable(format!(

@@ -3,7 +3,11 @@
 use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
-use super::{Delivery, Link, NotTaken, lock, stored, unix_now};
+use super::{
+    Delivery, Link, NotTaken,
+    clock::{lock, unix_now},
+    stored,
+};
 use crate::{
     constants::{INFO_PATH, MAX_ADDRESSES, MAX_DIR_BYTES, MAX_NONCES, TASKS_PATH, UNPAIR_PATH},
     crypto::{

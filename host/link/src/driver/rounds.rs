@@ -11,11 +11,16 @@ use jiff::Timestamp;
 use protocol::LinkDeviceInfo;
 use tokio::time::{Duration, timeout};
 
-use super::{Link, address_in, exchange::Failure, lock, stored, unix_now};
+use super::{
+    Link,
+    clock::{lock, unix_now},
+    exchange::{Call, Failure},
+    stored,
+};
 use crate::{
     constants::{DISPATCH_TIMEOUT, INFO_PATH, INFO_TIMEOUT, POLL_INTERVAL, ROUND_TIMEOUT, TASKS_PATH},
     crypto::identity::Fingerprint,
-    device::Device,
+    device::{Device, Place},
     error::Unavailable,
     message::{Info, TaskCreated},
 };
@@ -94,12 +99,16 @@ impl Link {
     }
 
     async fn ask_info(&self, fingerprint: &Fingerprint, device: &Device) -> bool {
-        let peer = device.places.first().and_then(address_in);
+        let peer = device.places.first().and_then(Place::ip);
         let Ok(plain) = serde_json::to_vec(&self.own_info(peer)) else {
             return false;
         };
-        let asked = self.exchange(fingerprint, device, INFO_PATH, &plain, INFO_TIMEOUT);
-        match asked.await {
+        let call = Call {
+            path: INFO_PATH,
+            plain: &plain,
+            limit: INFO_TIMEOUT,
+        };
+        match self.exchange(fingerprint, device, &call).await {
             Ok((answer, place)) => match Info::read(&answer) {
                 Ok(info) => self.learn(fingerprint, &info, Some(&place)).await.is_ok(),
                 Err(error) => {
@@ -119,10 +128,12 @@ impl Link {
     /// Sends a download.
     pub(super) async fn send(&self, fingerprint: &Fingerprint, device: &Device, plain: &[u8]) -> Sent {
         let name = &device.name;
-        match self
-            .exchange(fingerprint, device, TASKS_PATH, plain, DISPATCH_TIMEOUT)
-            .await
-        {
+        let call = Call {
+            path: TASKS_PATH,
+            plain,
+            limit: DISPATCH_TIMEOUT,
+        };
+        match self.exchange(fingerprint, device, &call).await {
             Ok((answer, _)) => match serde_json::from_slice::<TaskCreated>(&answer) {
                 Ok(TaskCreated { task_id }) => Sent::Created(task_id),
                 Err(_) => Sent::Refused("its answer names no task".to_owned()),

@@ -9,7 +9,10 @@ use protocol::{LinkDeviceInfo, LinkRow, LinkRows};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::MutexGuard;
 
-use super::{Change, Link, lock, unix_now};
+use super::{
+    Change, Link,
+    clock::{lock, unix_now},
+};
 use crate::{
     constants::{DELIVERY_SECS, MAX_DELIVERIES, MAX_DEVICES},
     crypto::{

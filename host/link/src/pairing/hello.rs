@@ -108,3 +108,8 @@ pub(crate) fn check_addresses(addresses: &[String]) -> Result<(), &'static str> 
         Err("an address must be ip:port, IPv6 in brackets")
     }
 }
+
+/// `None` for an empty text, as records have it.
+pub(crate) fn said(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}

@@ -52,7 +52,7 @@ pub enum InitiateError {
     #[error("another device answers at this address than the one that was found there; search again")]
     OtherIdentity,
     /// The other device's signature does not verify.
-    #[error("the signature of the other device does not verify: somebody between the devices changes what they say")]
+    #[error("the signature of the other device does not verify: a third device alters the messages")]
     SignatureInvalid,
     /// The other device's session is over.
     #[error("the pairing session is unknown or expired; start the pairing again")]
@@ -315,9 +315,7 @@ impl<T> Places<T> {
     /// Takes what waits for the user, once.
     pub fn take(&mut self, token: &str, now: Instant) -> Option<T> {
         self.expire(now);
-        if self.places.get(token)?.pending.is_none() {
-            return None;
-        }
+        self.places.get(token)?.pending.as_ref()?;
         self.places.remove(token)?.pending
     }
 }

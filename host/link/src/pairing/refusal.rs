@@ -19,9 +19,7 @@ pub enum Refusal {
     #[error("the pairing code is wrong, used or expired; generate a new one on the other device")]
     CodeInvalid,
     /// A signature does not verify.
-    #[error(
-        "the signature does not verify; somebody between the devices changes what they say, or one of them is broken"
-    )]
+    #[error("the signature does not verify; a third device alters the messages, or one of the two is broken")]
     SignatureInvalid,
     /// What is revealed is not what was committed to.
     #[error("the revealed values are not those of the commitment; start the pairing again")]

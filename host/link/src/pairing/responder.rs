@@ -13,7 +13,12 @@ use std::{
 use admission::throttle::Source;
 use protocol::{LinkPairHelloResponse, LinkPairRevealRequest, LinkPairRevealResponse, LinkPairingRequestDto};
 
-use super::{NewDevice, guesses::Guesses, hello::Hello, refusal::Refusal, said};
+use super::{
+    NewDevice,
+    guesses::Guesses,
+    hello::{Hello, said},
+    refusal::Refusal,
+};
 use crate::{
     constants::{CODE_TTL, DECISION_TTL, MAX_INCOMING, PAIRING_VERSION, REVEAL_TTL, SESSION_TTL},
     crypto::{
@@ -492,24 +497,22 @@ impl Responder {
                 continue;
             };
             let is_over = now >= session.began + SESSION_TTL;
-            match &mut session.phase {
-                Phase::Revealed {
-                    decision: decision @ Decision::Open,
-                    is_confirmed,
-                    ..
-                } => {
-                    effects.push(Effect::RequestsChanged);
-                    let was_confirmed = *is_confirmed;
-                    *decision = Decision::TimedOut;
-                    if was_confirmed || is_over {
-                        self.sessions.remove(&id);
-                        effects.push(Effect::Settle(id, Ok(Reply::Confirmed(Confirmed::TimedOut))));
-                    }
-                }
-                _ => {
+            if let Phase::Revealed {
+                decision: decision @ Decision::Open,
+                is_confirmed,
+                ..
+            } = &mut session.phase
+            {
+                effects.push(Effect::RequestsChanged);
+                let was_confirmed = *is_confirmed;
+                *decision = Decision::TimedOut;
+                if was_confirmed || is_over {
                     self.sessions.remove(&id);
-                    effects.push(Effect::Settle(id, Err(Refusal::SessionExpired)));
+                    effects.push(Effect::Settle(id, Ok(Reply::Confirmed(Confirmed::TimedOut))));
                 }
+            } else {
+                self.sessions.remove(&id);
+                effects.push(Effect::Settle(id, Err(Refusal::SessionExpired)));
             }
         }
         effects

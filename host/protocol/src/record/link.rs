@@ -64,6 +64,7 @@ pub struct LinkDevicesResponse {
 /// A paired device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct LinkDeviceInfo {
     /// SHA-256 of its public key, 64 hexadecimal digits.
     pub fingerprint: String,
