@@ -242,6 +242,8 @@ fn starts_at(response: &Response, start: usize) -> bool {
 fn failed(url: &Url, error: &SendError) -> OriginError {
     match error {
         SendError::Forbidden(_) => forbidden(url),
-        SendError::Timeout | SendError::Tls(_) | SendError::Failed(_) => OriginError::Failed(error.to_string()),
+        SendError::Timeout | SendError::Tls(_) | SendError::NotHttp(_) | SendError::Failed(_) => {
+            OriginError::Failed(error.to_string())
+        }
     }
 }

@@ -13,8 +13,9 @@ use tokio::{io::DuplexStream, net::TcpListener, sync::watch};
 use crate::{
     access::key::{AccessKey, NoRandom, SetupCode},
     capture::pending::Pending,
+    daemon_link::{connect::Connect, daemon::Daemon, questions::Subscribers},
+    device_link,
     gate::Gate,
-    link::{connect::Connect, daemon::Daemon, questions::Subscribers},
     projection::hub::Hub,
     serve::Acceptor,
     settings::{
@@ -55,6 +56,9 @@ pub enum StartError {
         #[source]
         source: std::io::Error,
     },
+    /// The client for other devices cannot be made.
+    #[error("requests to other devices cannot be made: {0}")]
+    Link(String),
     /// The system has no random numbers for a set-up code.
     #[error(transparent)]
     NoRandom(#[from] NoRandom),
@@ -107,6 +111,8 @@ impl Agent {
         let following = Arc::clone(&aria2);
         shutdown.spawn_until_drain(async move { following.follow().await });
         shutdown.spawn_until_drain(follow(Arc::clone(&file), hub, listening));
+        let link = device_link::start(&config, listening, &daemon, &pending, &file, &shutdown);
+        let link = link.map_err(StartError::Link)?;
         let is_new_server = edition == Edition::Headless && settings.key.is_none();
         let trusted_proxies: Vec<IpAddr> = config.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
         let app = App::from(State {
@@ -120,6 +126,7 @@ impl Agent {
             daemon,
             subscribers,
             pending,
+            link,
             budget: Budget::default(),
             aria2,
             listening,
@@ -225,6 +232,9 @@ impl Agent {
     async fn stop_listening(&self) {
         if let Err(error) = self.app.gate.settings.publish_address(None).await {
             tracing::warn!(%error, "other programs may look for the agent where it no longer is");
+        }
+        if let Some(link) = &self.app.link {
+            link.stop();
         }
         self.shutdown.drain.cancel();
     }

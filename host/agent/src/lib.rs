@@ -8,16 +8,17 @@
 //! supplies how.
 //!
 //! Start reading at [`Agent`] (what runs), then `gate` (authorization), `surface` (the interfaces), `projection` (the
-//! mirrored state of the daemon) and `link` (the session with it).
+//! mirrored state of the daemon) and `daemon_link` (the session with it).
 //!
 //! # Layers
 //! - `agent`: what is started, in which order, and how it ends
 //! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `socket`, `committed` and `state`, which
 //!   they share
 //! - `serve`: the listener
+//! - `device_link`: what the device link needs of this service
 //! - `capture`: downloads that wait for their user's decision
 //! - `gate`: who may call what
-//! - `link`: the session with the daemon
+//! - `daemon_link`: the session with the daemon
 //! - `projection`: the daemon's state, and the events that clients follow
 //! - `metrics`: counters
 //! - `settings`: configuration, switches, and where they are stored
@@ -27,8 +28,9 @@
 mod access;
 mod agent;
 mod capture;
+mod daemon_link;
+mod device_link;
 mod gate;
-mod link;
 mod metrics;
 mod projection;
 mod serve;
@@ -39,7 +41,7 @@ mod surface;
 pub use access::key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use agent::{Agent, StartError};
 pub use aria2::Ending;
-pub use link::connect::{ByteStream, Connect, ConnectError, Found};
+pub use daemon_link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey, RestartRequest},
     file::{DirectoryError, Holder, Stored, holder, stored},

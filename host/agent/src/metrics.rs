@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use link::plane::Unauthorized;
 use protocol::Method;
 
 use crate::access::area::Area;
@@ -22,6 +23,12 @@ const BUCKETS: [(&str, Duration); 9] = [
     ("5", Duration::from_secs(5)),
     ("30", Duration::from_secs(30)),
     ("120", Duration::from_mins(2)),
+];
+
+const DEVICE_REASONS: [Unauthorized; 3] = [
+    Unauthorized::NotPaired,
+    Unauthorized::ClockSkew,
+    Unauthorized::Unauthorized,
 ];
 
 /// Status classes, 1xx to 5xx.
@@ -75,6 +82,8 @@ struct Requests {
 pub(crate) struct Metrics {
     calls: Vec<Calls>,
     requests: Vec<Requests>,
+    /// By reason.
+    refused_devices: [AtomicU64; DEVICE_REASONS.len()],
 }
 
 impl Default for Metrics {
@@ -82,6 +91,7 @@ impl Default for Metrics {
         Self {
             calls: Method::ALL.iter().map(|_| Calls::default()).collect(),
             requests: Area::ALL.iter().map(|_| Requests::default()).collect(),
+            refused_devices: Default::default(),
         }
     }
 }
@@ -105,6 +115,14 @@ impl Metrics {
         }
     }
 
+    /// Records a request of another device that was refused. These do not count as wrong keys.
+    pub(crate) fn refused_device(&self, reason: Unauthorized) {
+        let mut counted = DEVICE_REASONS.iter().zip(&self.refused_devices);
+        if let Some((_, count)) = counted.find(|(known, _)| **known == reason) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn write(&self, text: &mut String) {
         head(
             text,
@@ -121,6 +139,19 @@ impl Metrics {
                     line(text, format_args!("svc_http_requests_total{labels} {count}"));
                 }
             }
+        }
+        head(
+            text,
+            "svc_link_refused_total",
+            "counter",
+            "Requests of other devices that were not authenticated, by reason.",
+        );
+        for (reason, count) in DEVICE_REASONS.iter().zip(&self.refused_devices) {
+            let (reason, count) = (reason.name(), count.load(Ordering::Relaxed));
+            line(
+                text,
+                format_args!("svc_link_refused_total{{reason=\"{reason}\"}} {count}"),
+            );
         }
         let areas = Area::ALL.iter().zip(&self.requests);
         let times = areas.map(|(area, requests)| (format!("surface=\"{}\"", area.name()), &requests.times));

@@ -3,6 +3,7 @@
 
 pub(crate) mod aria2;
 pub(crate) mod committed;
+pub(crate) mod link;
 pub(crate) mod mcp;
 pub(crate) mod metrics;
 pub(crate) mod rest;

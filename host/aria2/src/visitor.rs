@@ -85,6 +85,7 @@ impl Caller {
     /// The owner of new downloads: a visitor's URLs may only reach public addresses.
     pub(crate) fn requester(&self) -> Option<Requester> {
         self.visitor.as_deref().map(|visitor| Requester {
+            is_host_allowed: false,
             user_host: String::new(),
             created_by: visitor.to_owned(),
         })

@@ -9,10 +9,11 @@
 //! - `methods`: that every method has a command (a test)
 //! - `logs`
 //! - `doctor`
-//! - `post`, `rss`, `torrent`, `webhook`
+//! - `link`, `post`, `rss`, `torrent`, `webhook`
 //! - `export`, `import`
 //! - `plugin`, `setup`, `tasks`
 //! - `config`, `cookies`, `key`, `ping`, `restart`, `secrets`, `site`
+//! - `device`: paired devices by name
 //! - `ids`: beginnings of ids
 //! - `service`: which service, which key, and the connection
 //! - `chain`, `file`, `left_out`, `secret`, `table`
@@ -20,6 +21,7 @@
 mod chain;
 mod config;
 mod cookies;
+mod device;
 mod doctor;
 mod export;
 mod file;
@@ -27,6 +29,7 @@ mod ids;
 mod import;
 mod key;
 mod left_out;
+mod link;
 mod logs;
 #[cfg(test)]
 mod methods;
@@ -118,6 +121,9 @@ pub enum ClientCommand {
     /// List, import and remove cookies of sites, from a browser's export
     #[command(after_help = cookies::EXAMPLES)]
     Cookies(cookies::CookiesArgs),
+    /// Pair with other devices, and send downloads to them
+    #[command(after_help = link::EXAMPLES)]
+    Link(link::LinkArgs),
     /// Tell HTTP endpoints what becomes of downloads
     #[command(visible_alias = "hook", after_help = webhook::EXAMPLES)]
     Webhook(webhook::WebhookArgs),
@@ -192,6 +198,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Rss(args) => Box::pin(rss::run(args, environment)),
         ClientCommand::Site(args) => Box::pin(site::run(args, environment)),
         ClientCommand::Cookies(args) => Box::pin(cookies::run(args, environment)),
+        ClientCommand::Link(args) => Box::pin(link::run(args, environment)),
         ClientCommand::Webhook(args) => Box::pin(webhook::run(args, environment)),
         ClientCommand::Key(args) => Box::pin(key::run(args, environment)),
         ClientCommand::Secrets(args) => Box::pin(secrets::run(args, environment)),

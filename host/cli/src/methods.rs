@@ -16,6 +16,8 @@ const WITHOUT_A_COMMAND: &[(Method, &str)] = &[
     (Method::SystemShutdown, INTERNAL),
     (Method::SiteAuthGet, INTERNAL),
     (Method::SiteAuthMatch, INTERNAL),
+    (Method::LinkLoad, INTERNAL),
+    (Method::LinkCommit, INTERNAL),
     (
         Method::TaskList,
         "svc list needs queues and rates, too, and takes the snapshot",

@@ -54,6 +54,12 @@ const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 /// The directory of the user's session, set by the system.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
+/// What this device calls itself to other devices.
+pub const LINK_NAME: &str = "SVC_LINK_NAME";
+
+/// Whether this device announces itself to others and searches for them: `0`, `false`, `off` and `no` switch it off.
+pub const MDNS: &str = "SVC_MDNS";
+
 /// The initial language of user interfaces: `en`, `zh`, …; a country suffix is ignored.
 pub const LANGUAGE: &str = "SVC_LANG";
 
@@ -78,6 +84,10 @@ pub struct Environment {
     pub token: Option<Secret>,
     /// Whether [`TOKEN_FORCE`] is set to `1`, `true`, `yes` or `on`.
     pub is_token_forced: bool,
+    /// [`LINK_NAME`], if set and not empty.
+    pub link_name: Option<String>,
+    /// Whether [`MDNS`] is set to `0`, `false`, `no` or `off`.
+    pub is_mdns_off: bool,
     /// The first part of [`LANGUAGE`], in lower case.
     pub language: Option<String>,
     /// [`KEY_PASSPHRASE`], if set and not empty.
@@ -104,6 +114,8 @@ impl Environment {
             log_format: variable(LOG_FORMAT),
             token: variable(TOKEN).map(Secret::new),
             is_token_forced: variable(TOKEN_FORCE).is_some_and(|text| is_true(&text)),
+            link_name: variable(LINK_NAME),
+            is_mdns_off: variable(MDNS).is_some_and(|text| is_off(&text)),
             language: variable(LANGUAGE).and_then(|text| language(&text)),
             key_passphrase: variable(KEY_PASSPHRASE).map(Secret::new),
             key_passphrase_file: variable(KEY_PASSPHRASE_FILE).map(PathBuf::from),
@@ -120,6 +132,13 @@ impl Environment {
             is_dumb_terminal: variable(TERM).is_some_and(|term| term == "dumb"),
         }
     }
+}
+
+fn is_off(text: &str) -> bool {
+    let text = text.trim_matches(['"', '\'']).trim();
+    ["0", "false", "no", "off"]
+        .iter()
+        .any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Quotes that a service file left around the value are ignored.

@@ -5,6 +5,7 @@ pub(crate) mod answer;
 mod configure;
 mod cookies;
 mod document;
+mod link;
 mod machine;
 mod market;
 mod params;
@@ -61,7 +62,8 @@ impl Service {
             MethodFamily::SiteAuth => sites::call(self, method, request, peer).await,
             MethodFamily::SiteCookies => cookies::call(self, method, request).await,
             MethodFamily::Machine => machine::call(self, method, request).await,
-            MethodFamily::Agent => Err(RpcError::method_not_found(method.name())),
+            MethodFamily::LinkStore => link::call(self, method, request, peer).await,
+            MethodFamily::Agent | MethodFamily::Link => Err(RpcError::method_not_found(method.name())),
         }
     }
 

@@ -413,7 +413,17 @@ pub(crate) fn created_by(requester: Option<&Requester>) -> Option<Box<str>> {
 
 pub(crate) fn given_by(requester: Option<&Requester>) -> GivenBy {
     requester.map_or(GivenBy::User, |requester| GivenBy::Other {
-        user_host: UserHost::visited(&requester.user_host),
+        user_host: UserHost::visited(&requester.user_host).map(|host| {
+            if requester.is_host_allowed {
+                UserHost {
+                    port: None,
+                    is_typed: true,
+                    ..host
+                }
+            } else {
+                host
+            }
+        }),
     })
 }
 

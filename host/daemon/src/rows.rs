@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::TaskId;
-use protocol::{ActivityEntry, TaskStatus};
+use protocol::{ActivityEntry, LinkRow, LinkRows, TaskStatus};
 use store::{
     MigrationSet, ReadError, SealError, SealedColumn, Store, Vault, WriteError,
     sql::{self, OptionalExtension as _, Row, Transaction},
@@ -15,16 +15,33 @@ use store::{
 /// The migrations of the daemon's tables.
 pub const MIGRATIONS: MigrationSet = MigrationSet {
     namespace: "daemon",
-    steps: &[include_str!("version_1.sql"), include_str!("version_2.sql")],
+    steps: &[
+        include_str!("version_1.sql"),
+        include_str!("version_2.sql"),
+        include_str!("version_3.sql"),
+    ],
 };
 
-/// The column of sealed values, for the rotation of their key.
-pub const SEALED: SealedColumn = SealedColumn {
-    table: "daemon_webhooks",
-    column: "sealed",
-    key: &["id"],
-    context: |_| Ok(SEALED_AS.to_owned()),
-};
+/// The columns of sealed values, for the rotation of their key.
+pub const SEALED: [SealedColumn; 2] = [
+    SealedColumn {
+        table: "daemon_webhooks",
+        column: "sealed",
+        key: &["id"],
+        context: |_| Ok(SEALED_AS.to_owned()),
+    },
+    SealedColumn {
+        table: "daemon_link",
+        column: "sealed",
+        key: &["kind", "key"],
+        context: |row| Ok(link_context(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?)),
+    },
+];
+
+/// What a value of the device link is bound to.
+fn link_context(kind: &str, key: &str) -> String {
+    format!("daemon link/{kind}/{key}")
+}
 
 /// What the sealed endpoints of webhooks are bound to.
 const SEALED_AS: &str = "daemon webhooks";
@@ -107,6 +124,66 @@ fn save_endpoints(transaction: &Transaction<'_>, vault: &Vault, endpoints: &str)
     transaction
         .execute("INSERT OR REPLACE INTO daemon_webhooks VALUES (1, ?1)", [sealed])
         .map(drop)
+}
+
+/// What is stored for the device link.
+pub(crate) async fn load_link(store: &Store, vault: Arc<Vault>) -> Result<Result<Vec<LinkRow>, SealError>, ReadError> {
+    store
+        .read(move |connection| {
+            let mut statement = connection.prepare("SELECT kind, key, sealed, expires FROM daemon_link")?;
+            let rows = statement.query_map([], |row| {
+                let (kind, key): (String, String) = (row.get(0)?, row.get(1)?);
+                Ok((kind, key, row.get::<_, Vec<u8>>(2)?, row.get(3)?))
+            })?;
+            let mut opened = Vec::new();
+            for row in rows {
+                let (kind, key, sealed, until) = row?;
+                let value = vault.unseal(&link_context(&kind, &key), &sealed);
+                match value.and_then(|text| String::from_utf8(text).map_err(|_| SealError::Forged)) {
+                    Ok(value) => opened.push(LinkRow {
+                        kind,
+                        key,
+                        value: Some(value),
+                        until,
+                    }),
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            Ok(Ok(opened))
+        })
+        .await
+}
+
+/// Resolves once the rows are on disk, and those that expired are gone.
+pub(crate) async fn commit_link(store: &Store, vault: Arc<Vault>, rows: LinkRows) -> Result<(), WriteError> {
+    store
+        .write(move |transaction| {
+            let LinkRows { rows, now } = &rows;
+            transaction.execute(
+                "DELETE FROM daemon_link WHERE expires IS NOT NULL AND expires <= ?1",
+                [now],
+            )?;
+            for row in rows {
+                let LinkRow {
+                    kind,
+                    key,
+                    value,
+                    until,
+                } = row;
+                let Some(value) = value else {
+                    transaction.execute("DELETE FROM daemon_link WHERE kind = ?1 AND key = ?2", (kind, key))?;
+                    continue;
+                };
+                let sealed = vault.seal(&link_context(kind, key), value.as_bytes());
+                let sealed = sealed.map_err(|error| sql::Error::ToSqlConversionFailure(Box::new(error)))?;
+                transaction.execute(
+                    "INSERT OR REPLACE INTO daemon_link VALUES (?1, ?2, ?3, ?4)",
+                    (kind, key, sealed, until),
+                )?;
+            }
+            Ok(())
+        })
+        .await
 }
 
 /// The newest id of a history entry, and the tasks that have a history.

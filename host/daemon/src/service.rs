@@ -95,7 +95,7 @@ pub(crate) fn sealed_columns() -> impl Iterator<Item = SealedColumn> {
     columns
         .chain(plugin_host::SEALED)
         .chain(chains::SEALED)
-        .chain([rows::SEALED])
+        .chain(rows::SEALED)
 }
 
 impl Service {

@@ -76,6 +76,9 @@ pub enum SendError {
     /// The connection is not safe.
     #[error("{0}")]
     Tls(String),
+    /// What answers does not speak HTTP.
+    #[error("what answers does not speak HTTP: {0}")]
+    NotHttp(String),
     /// Anything else.
     #[error("{0}")]
     Failed(String),
@@ -246,6 +249,9 @@ fn failed(error: reqwest::Error) -> SendError {
         cause = source;
         if let Some(forbidden) = cause.downcast_ref::<Forbidden>() {
             return SendError::Forbidden(forbidden.clone());
+        }
+        if let Some(unread) = cause.downcast_ref::<hyper::Error>().filter(|error| error.is_parse()) {
+            return SendError::NotHttp(unread.to_string());
         }
         if let Some(refused) = tls_error(cause) {
             return SendError::Tls(refused.to_string());

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4},
     time::Duration,
 };
 
@@ -137,6 +137,17 @@ pub async fn resolve(
         return Err(Forbidden::new(host).into());
     }
     Ok(allowed)
+}
+
+/// The address that the system would use to send to `peer`. Nothing is sent.
+pub fn own_address_towards(peer: IpAddr) -> Option<IpAddr> {
+    let any: IpAddr = match peer {
+        IpAddr::V4(_) => [0, 0, 0, 0].into(),
+        IpAddr::V6(_) => [0_u16; 8].into(),
+    };
+    let socket = std::net::UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((peer, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ pub struct GatewayStatusDto {
     pub mcp_enabled: bool,
     /// Any web page may call.
     pub cors_enabled: bool,
+    /// Paired devices may call, and new ones may be paired.
+    #[serde(default)]
+    pub link_enabled: bool,
     /// Whether there is an access key.
     pub user_token_configured: bool,
     /// The port: on a desktop the stored one, on a server the one that it listens on.
@@ -64,6 +67,9 @@ pub struct GatewayPatch {
     /// See [`GatewayStatusDto`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lan_enabled: Option<bool>,
+    /// See [`GatewayStatusDto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_enabled: Option<bool>,
     /// 1024 to 65535.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
@@ -141,11 +147,11 @@ pub struct AgentSnapshot {
     /// The switches.
     pub gateway: GatewayStatusDto,
     /// Paired devices.
-    pub linked_devices: Vec<serde_json::Value>,
+    pub linked_devices: Vec<crate::LinkDeviceInfo>,
     /// Captured downloads that wait for the user's confirmation.
     pub pending_captures: Vec<PendingCaptureDto>,
     /// Devices that ask to be paired.
-    pub link_pairing_requests: Vec<serde_json::Value>,
+    pub link_pairing_requests: Vec<crate::LinkPairingRequestDto>,
     /// Devices seen nearby.
-    pub link_discovered: Vec<serde_json::Value>,
+    pub link_discovered: Vec<crate::LinkDiscoveredPeer>,
 }

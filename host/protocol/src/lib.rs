@@ -63,6 +63,16 @@ pub use record::config::{
 };
 pub use record::group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
 pub use record::left_out::LeftOutDto;
+pub use record::link::{
+    LinkAddressParams, LinkCodeResponse, LinkDeviceInfo, LinkDeviceParams, LinkDevicePatch, LinkDeviceTaskRequest,
+    LinkDevicesResponse, LinkDiscoveredPeer, LinkDiscoveredResponse, LinkDiscoveryParams, LinkDiscoveryRequest,
+    LinkDispatchParams, LinkDispatched, LinkOkResponse, LinkOutboxEntry, LinkOutboxParams, LinkOutboxResponse,
+    LinkPairApproveRequest, LinkPairBeginParams, LinkPairBeginRequest, LinkPairBeginResponse, LinkPairConfirmRequest,
+    LinkPairConfirmResponse, LinkPairFinishRequest, LinkPairFinishResponse, LinkPairHelloRequest,
+    LinkPairHelloResponse, LinkPairRequestsResponse, LinkPairRevealRequest, LinkPairRevealResponse, LinkPairingCode,
+    LinkPairingRequestDto, LinkPeerSource, LinkProbeRequest, LinkQueued, LinkRow, LinkRows, LinkUnauthorized,
+    LinkUpdateParams,
+};
 pub use record::market::{
     MarketEntryDto, MarketInstallRequest, MarketInstalledDto, MarketRefreshRequest, MarketSourceAddRequest,
     MarketSourceAddResponse, MarketSourceDto, MarketSourceParams, RevocationDto, SetPluginPinnedParams,

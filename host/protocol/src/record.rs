@@ -5,6 +5,7 @@ pub(crate) mod capture;
 pub(crate) mod config;
 pub(crate) mod group;
 pub(crate) mod left_out;
+pub(crate) mod link;
 pub(crate) mod market;
 pub(crate) mod plugin;
 pub(crate) mod post;

@@ -53,6 +53,13 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
+    /// The same with its cause as a fixed name.
+    #[must_use]
+    pub fn with_code(self, code: Reason) -> Self {
+        let code = Some(code);
+        Self { code, ..self }
+    }
+
     /// What the request names does not exist: 404.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not found")

@@ -101,6 +101,17 @@ pub enum SetupError {
     NotStored(String),
 }
 
+/// A service as other devices know it.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// SHA-256 of its public key in hexadecimal digits.
+    pub fingerprint: String,
+    /// Its name.
+    pub name: String,
+    /// Its platform.
+    pub platform: String,
+}
+
 /// The service behind the API.
 pub trait Service: Debug + Send + Sync {
     /// Whether an access key is set.
@@ -126,6 +137,9 @@ pub trait Service: Debug + Send + Sync {
 
     /// Tasks, at most `limit`, after the cursor.
     fn tasks(&self, filter: Filter, limit: Option<usize>, cursor: Option<&str>) -> Result<Page, PageError>;
+
+    /// What this service is for other devices; none while the device link is off.
+    fn device(&self) -> Option<Device>;
 
     /// Issues a ticket for one `GET` of `path`.
     fn ticket(&self, path: &str) -> Result<FileTicket, NoRandom>;

@@ -41,6 +41,8 @@ Ctrl-C or SIGTERM ends it in order, a second one at once. Nothing that was ackno
 
 Environment:
   SVC_TOKEN            the access key to begin with; SVC_TOKEN_FORCE=1 uses it at every start
+  SVC_LINK_NAME        what this device calls itself to other devices
+  SVC_MDNS             0: it does not announce itself to them, and does not search
   SVC_LANG             the language that user interfaces begin with
   SVC_LOG_LEVEL        off, error, warn, info, debug, trace
   SVC_LOG_FORMAT       text, or json for one JSON object per line (time, level, target, message, fields)";
@@ -96,6 +98,8 @@ fn start(mut config: Config, places: &Places, environment: &Environment) -> anyh
     config.preset_key = preset_key(environment);
     config.older = older::switches(&places.data);
     config.language.clone_from(&environment.language);
+    config.link_name.clone_from(&environment.link_name);
+    config.mdns = !environment.is_mdns_off;
     let program = std::env::current_exe().context("cannot find this executable")?;
     let takes_any_port = config.bind.is_some_and(|address| address.port() == 0);
     let (restarts, requests) = mpsc::channel(1);
@@ -207,6 +211,6 @@ pub(super) fn exit(error: &StartError) -> Exit {
     match error {
         StartError::Listen { .. } => Exit::Network,
         StartError::Directory(_) => Exit::CannotCreate,
-        StartError::NoRandom(_) => Exit::Internal,
+        StartError::NoRandom(_) | StartError::Link(_) => Exit::Internal,
     }
 }

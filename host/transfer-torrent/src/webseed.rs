@@ -109,7 +109,7 @@ fn fits(range: &str, request: &WebseedRequest<'_>) -> bool {
 fn refusal(error: &SendError) -> WebseedError {
     match error {
         SendError::Forbidden(_) | SendError::Tls(_) => WebseedError::Refused,
-        SendError::Timeout | SendError::Failed(_) => WebseedError::Unavailable,
+        SendError::Timeout | SendError::NotHttp(_) | SendError::Failed(_) => WebseedError::Unavailable,
     }
 }
 

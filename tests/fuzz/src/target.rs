@@ -5,6 +5,7 @@ mod document;
 mod file;
 mod ftp;
 mod journal;
+mod link;
 mod market;
 mod mcp;
 mod peer;
@@ -51,4 +52,6 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("magnet", torrent::magnet),
     ("swarm", torrent::swarm),
     ("peer", peer::peer),
+    ("link-body", link::bodies),
+    ("link-sealed", link::sealed),
 ];

@@ -84,8 +84,12 @@ const EDGES: &[(&str, &[&str])] = &[
         "aria2",
         &["admission", "metainfo", "metalink-reader", "protocol", "transfer"],
     ),
+    ("link", &["admission", "egress", "protocol"]),
     ("rest", &["admission", "protocol"]),
-    ("agent", &["admission", "aria2", "private-files", "protocol", "rest"]),
+    (
+        "agent",
+        &["admission", "aria2", "link", "private-files", "protocol", "rest"],
+    ),
     (
         "daemon",
         &[
@@ -217,6 +221,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "daemon",
             "egress",
             "engine",
+            "link",
             "market",
             "metalink-reader",
             "metainfo",
@@ -268,6 +273,11 @@ const WALLS: &[(&str, &[&str])] = &[
         "clap",
         &["aria2c", "author", "cli", "command", "get", "host", "market-tool"],
     ),
+    // Keys of devices, and multicast.
+    ("ed25519-dalek", &["link"]),
+    ("curve25519-dalek", &["link"]),
+    ("mdns-sd", &["link"]),
+    ("if-addrs", &["link"]),
     ("indicatif", &["cli", "get"]),
     // Readers of archives, which run in a child process only.
     ("rars", &["post"]),

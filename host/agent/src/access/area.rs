@@ -32,6 +32,7 @@ areas! {
     Rpc = "rpc",
     Web = "web",
     Takeover = "takeover",
+    Link = "link",
     Jsonrpc = "jsonrpc",
     Mcp = "mcp",
     Metrics = "metrics",
@@ -53,6 +54,9 @@ impl Area {
             "/jsonrpc" => Self::Jsonrpc,
             "/mcp" => Self::Mcp,
             "/metrics" => Self::Metrics,
+            // What other devices call; what the owner calls is management.
+            "/api/v1/link/pair/hello" | "/api/v1/link/pair/reveal" | "/api/v1/link/pair/confirm" => Self::Link,
+            "/api/v1/link/tasks" | "/api/v1/link/info" | "/api/v1/link/unpair" => Self::Link,
             _ if path.starts_with("/api/v1/") => Self::Management,
             _ if path.starts_with("/api/web/") => Self::Web,
             _ => Self::Nothing,

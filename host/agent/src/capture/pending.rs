@@ -115,14 +115,24 @@ impl Pending {
 
     /// Adds a download and returns its id.
     pub(crate) fn add(&self, download: Download) -> Result<String, Full> {
+        self.add_as(Uuid::new_v4().to_string(), download)
+    }
+
+    /// Adds a download under an id of the caller, once.
+    pub(crate) fn add_as(&self, id: String, download: Download) -> Result<String, Full> {
         let mut table = self.table();
+        if table.iter().any(|waiting| waiting.shown.transaction_id == id) {
+            return Ok(id);
+        }
         let bytes = serde_json::to_vec(download.requests()).map_or(MAX_BYTES, |text| text.len());
         let held: usize = table.iter().map(|waiting| waiting.bytes).sum();
         if table.len() >= MAX_WAITING || held + bytes > MAX_BYTES {
             return Err(Full);
         }
-        let shown = shown(&download);
-        let id = shown.transaction_id.clone();
+        let shown = PendingCaptureDto {
+            transaction_id: id.clone(),
+            ..shown(&download)
+        };
         table.push(Waiting {
             shown,
             download,

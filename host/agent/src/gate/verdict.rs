@@ -83,6 +83,8 @@ pub(super) fn judge(facts: &Facts<'_>, edition: Edition, is_loopback_only: bool,
             // A drop-in without a secret is open, as aria2 is.
             _ if edition == Edition::DropIn => Verdict::Pass,
             _ if edition == Edition::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
+            // Devices are authenticated by their pairing, on a desktop without a key, too.
+            Area::Link => Verdict::Pass,
             area if needs_key(area) => Verdict::Refused(StatusCode::FORBIDDEN, NO_KEY),
             _ if !is_loopback_only || settings.cors => Verdict::Refused(StatusCode::FORBIDDEN, EXPOSED),
             Area::Takeover if !facts.has_client => Verdict::Refused(StatusCode::FORBIDDEN, NO_CLIENT),
@@ -110,6 +112,7 @@ fn is_offered(area: Area, edition: Edition, settings: &Settings) -> bool {
         Area::Setup | Area::Web => edition == Edition::Headless,
         Area::Description | Area::Management | Area::Metrics => settings.api,
         Area::Takeover => settings.takeover,
+        Area::Link => settings.offers_link(edition),
         Area::Jsonrpc => settings.jsonrpc,
         Area::Mcp => settings.mcp,
         Area::Nothing => false,
@@ -124,6 +127,8 @@ fn needs_key(area: Area) -> bool {
         Area::Takeover => false,
         // aria2's calls carry the key themselves.
         Area::Page | Area::Health | Area::Setup | Area::Description | Area::Jsonrpc => false,
+        // Codes, digits and link keys.
+        Area::Link => false,
         Area::Nothing => false,
     }
 }

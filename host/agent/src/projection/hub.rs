@@ -10,7 +10,8 @@ use std::{
 
 use bytes::Bytes;
 use protocol::{
-    EventBody, PendingCaptureDto, SERVICE_EVENT, Service, ServiceEvent, ServiceEventParams, TaskRuntimeDto,
+    EventBody, LinkDeviceInfo, LinkDiscoveredPeer, LinkPairingRequestDto, PendingCaptureDto, SERVICE_EVENT, Service,
+    ServiceEvent, ServiceEventParams, TaskRuntimeDto,
     agent::{GatewayStatusDto, Preferences},
     encode_notification,
 };
@@ -74,6 +75,9 @@ struct Inner {
     gateway: GatewayStatusDto,
     preferences: Preferences,
     pending: Vec<PendingCaptureDto>,
+    linked_devices: Vec<LinkDeviceInfo>,
+    pairing_requests: Vec<LinkPairingRequestDto>,
+    discovered: Vec<LinkDiscoveredPeer>,
     events: VecDeque<Bytes>,
     bytes: usize,
     newest: u64,
@@ -126,6 +130,9 @@ enum AgentEvent<'a> {
     PreferencesChanged(&'a Preferences),
     PendingCapturesChanged(&'a [PendingCaptureDto]),
     CaptureTasksStarted(&'a [String]),
+    LinkedDevicesChanged(&'a [LinkDeviceInfo]),
+    LinkPairingRequestsChanged(&'a [LinkPairingRequestDto]),
+    LinkDiscoveredChanged(&'a [LinkDiscoveredPeer]),
 }
 
 impl Hub {
@@ -244,6 +251,26 @@ impl Hub {
         inner.pending = pending;
     }
 
+    /// Sends `linkedDevicesChanged`, `linkPairingRequestsChanged` or `linkDiscoveredChanged`.
+    pub(crate) fn publish_link(&self, change: link::Change) {
+        let mut inner = self.write();
+        match change {
+            link::Change::Devices(devices) if devices != inner.linked_devices => {
+                self.publish(&mut inner, &AgentEvent::LinkedDevicesChanged(&devices));
+                inner.linked_devices = devices;
+            }
+            link::Change::Requests(requests) => {
+                self.publish(&mut inner, &AgentEvent::LinkPairingRequestsChanged(&requests));
+                inner.pairing_requests = requests;
+            }
+            link::Change::Discovered(peers) => {
+                self.publish(&mut inner, &AgentEvent::LinkDiscoveredChanged(&peers));
+                inner.discovered = peers;
+            }
+            link::Change::Devices(_) => {}
+        }
+    }
+
     /// Sends `captureTasksStarted`: these tasks were made of a download that a browser handed over.
     pub(crate) fn publish_captured(&self, tasks: &[String]) {
         self.publish(&mut self.write(), &AgentEvent::CaptureTasksStarted(tasks));
@@ -315,10 +342,13 @@ impl Hub {
         let gateway = own(to_raw_value(&inner.gateway));
         let preferences = own(to_raw_value(&inner.preferences));
         let pending = own(to_raw_value(&inner.pending));
+        let devices = own(to_raw_value(&inner.linked_devices));
+        let requests = own(to_raw_value(&inner.pairing_requests));
+        let discovered = own(to_raw_value(&inner.discovered));
         let head = format!(
             "{head}{{\"epoch\":\"{}\",\"sequence\":{},\"body\":{{\"role\":\"agent\",\"snapshot\":{{\"daemonConnected\":{},\
-             \"gateway\":{gateway},\"preferences\":{preferences},\"linkedDevices\":[],\"pendingCaptures\":{pending},\
-             \"linkPairingRequests\":[],\"linkDiscovered\":[],\"daemon\":",
+             \"gateway\":{gateway},\"preferences\":{preferences},\"linkedDevices\":{devices},\"pendingCaptures\":{pending},\
+             \"linkPairingRequests\":{requests},\"linkDiscovered\":{discovered},\"daemon\":",
             self.epoch, inner.newest, inner.is_connected,
         );
         let reader = Reader {

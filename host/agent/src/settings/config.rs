@@ -63,6 +63,10 @@ pub struct Config {
     pub version: String,
     /// The initial language of user interfaces; reported by `/ping`.
     pub language: Option<String>,
+    /// What this device calls itself to others.
+    pub link_name: Option<String>,
+    /// Whether it announces itself and searches for others, unless the settings say no.
+    pub mdns: bool,
     /// Whether pages of any origin may send calls (drop-in; otherwise a setting).
     pub allows_any_origin: bool,
     /// The options of the command line, reported by `aria2.getGlobalOption` (drop-in).
@@ -88,6 +92,8 @@ impl Config {
             trusted_proxies: Vec::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             language: None,
+            link_name: None,
+            mdns: true,
             allows_any_origin: false,
             started_with: Options::default(),
             max_connections: MAX_CONNECTIONS,

@@ -35,6 +35,9 @@ impl Listening {
     }
 }
 
+/// The preference that disables the question whether a download is wanted.
+const SILENT: &str = "silent_download_enabled";
+
 /// The settings, in their stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +54,9 @@ pub(crate) struct Settings {
     pub(crate) mcp: bool,
     pub(crate) cors: bool,
     pub(crate) lan: bool,
+    /// Whether paired devices may call. Older files do not have it: as for a fresh installation.
+    #[serde(default)]
+    pub(crate) link: Option<bool>,
     pub(crate) port: u16,
     pub(crate) preferences: Preferences,
 }
@@ -113,6 +119,7 @@ impl Settings {
             mcp: is_headless,
             cors: false,
             lan: false,
+            link: Some(is_headless),
             port: DEFAULT_PORT,
             preferences: Preferences::default(),
         }
@@ -166,6 +173,7 @@ impl Settings {
         ] {
             *switch = asked.unwrap_or(*switch);
         }
+        next.link = patch.link_enabled.or(next.link);
         if let Some(port) = patch.port.filter(|_| edition == Edition::Desktop) {
             let allowed = PORTS.contains(&port).then(|| u16::try_from(port).ok()).flatten();
             next.port = allowed.ok_or(PatchError::Port)?;
@@ -235,12 +243,29 @@ impl Settings {
             api_enabled: self.api,
             mcp_enabled: self.mcp,
             cors_enabled: self.cors,
+            link_enabled: self.offers_link(edition),
             user_token_configured: self.key.is_some(),
             port: if is_desktop { self.port } else { address.port() },
             port_editable: is_desktop,
             lan_enabled: self.lan,
             restart_required: is_desktop && !listens_as_set,
         }
+    }
+
+    /// Whether a preference is on.
+    pub(crate) fn prefers(&self, preference: &str) -> bool {
+        let switch = self.preferences.values.get(preference);
+        switch.and_then(is_on) == Some(true)
+    }
+
+    /// Whether a desktop creates tasks that others hand over without asking its user.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.prefers(SILENT)
+    }
+
+    /// Whether paired devices may call, and new ones may be paired.
+    pub(crate) fn offers_link(&self, edition: Edition) -> bool {
+        self.link.unwrap_or(edition == Edition::Headless)
     }
 
     pub(crate) fn key_digest(&self) -> Option<KeyDigest> {

@@ -109,6 +109,15 @@ impl Service for App {
         Ok(Page { tasks, next, total })
     }
 
+    fn device(&self) -> Option<rest::Device> {
+        let link = self.link.as_ref()?;
+        Some(rest::Device {
+            fingerprint: link.announced_fingerprint()?.to_string(),
+            name: link.about().name.clone(),
+            platform: link.about().platform.clone(),
+        })
+    }
+
     fn ticket(&self, path: &str) -> Result<FileTicket, NoRandom> {
         Ok(FileTicket {
             text: self.gate.tickets.make(path)?,

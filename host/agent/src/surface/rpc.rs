@@ -15,7 +15,7 @@ use futures_util::{
 use hyper::upgrade::Upgraded;
 use protocol::{
     CaptureResolveParams, CaptureSubmitParams, ErrorCode, FindTasksParams, HelloParams, HelloResult, Id, Method,
-    OkResult, PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
+    MethodFamily, OkResult, PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
     agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
     capability, close,
 };
@@ -26,14 +26,15 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
     access::{self, key::KeyDigest},
+    daemon_link::questions::Subscription,
     gate::sender::Sender as Client,
-    link::questions::Subscription,
     projection::{
         hub::{Hub, Reader},
         tasks::{Listing, Projection, beginning_with},
     },
     settings::{config::Edition, file::ChangeError},
     surface::{
+        link,
         socket::{self, End, Sender},
         state::App,
         takeover,
@@ -213,7 +214,11 @@ impl Connection {
                 return Ok(Answered::Listing(snapshot));
             }
             Method::SystemAuthChallenge | Method::SystemAuthProve => Err(conflict("the connection is authenticated")),
-            Method::SystemShutdown | Method::SiteAuthGet | Method::SiteAuthMatch => Err(RpcError::application(
+            Method::SystemShutdown
+            | Method::SiteAuthGet
+            | Method::SiteAuthMatch
+            | Method::LinkLoad
+            | Method::LinkCommit => Err(RpcError::application(
                 ErrorCode::Unsupported,
                 "only the service itself may call this",
             )),
@@ -227,6 +232,7 @@ impl Connection {
                 self.subscription = None;
                 encode(&OkResult::OK)
             }
+            _ if method.family() == MethodFamily::Link => return self.link(id, method, request),
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
                 let hub = self.known()?;
@@ -306,6 +312,25 @@ impl Connection {
                 sequence: None,
             };
             (reply, is_slow)
+        }));
+        Ok(Answered::Later)
+    }
+
+    /// Begins a call of the device link, which may wait for another device; the reply is awaited together with others.
+    fn link(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
+        if self.slow_calls >= SLOW_LANE {
+            let message = "too many slow calls at once";
+            return Err(RpcError::application(ErrorCode::Unavailable, message));
+        }
+        self.slow_calls += 1;
+        let (app, id, request) = (self.app.clone(), id.clone(), request.clone());
+        self.calls.push(Box::pin(async move {
+            let reply = Reply {
+                id: Some(id),
+                outcome: link::call(&app, method, &request).await,
+                sequence: None,
+            };
+            (reply, true)
         }));
         Ok(Answered::Later)
     }

@@ -5,13 +5,14 @@ use std::{ops::Deref, sync::Arc};
 use admission::budget::Budget;
 use aria2::Dialect;
 use axum::extract::FromRef;
+use link::Link;
 use tokio::sync::mpsc;
 
 use crate::{
     access::key::SetupCode,
     capture::pending::Pending,
+    daemon_link::{daemon::Daemon, questions::Subscribers},
     gate::Gate,
-    link::{daemon::Daemon, questions::Subscribers},
     settings::{config::RestartRequest, switches::Listening},
     shutdown::Shutdown,
 };
@@ -27,6 +28,8 @@ pub(crate) struct State {
     /// Of questions of tasks.
     pub(crate) subscribers: Subscribers,
     pub(crate) pending: Arc<Pending>,
+    /// None for a drop-in.
+    pub(crate) link: Option<Link>,
     pub(crate) budget: Budget,
     pub(crate) aria2: Arc<Dialect>,
     pub(crate) setup_code: Option<SetupCode>,

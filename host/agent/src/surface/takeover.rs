@@ -15,15 +15,11 @@ use crate::{
         request::{self, Batch, Download},
     },
     gate::sender::{Authorization, Sender},
-    settings::{
-        config::Edition,
-        switches::{self, Settings},
-    },
+    settings::config::Edition,
     surface::state::App,
 };
 
-/// The preference that disables the question.
-const SILENT: &str = "silent_download_enabled";
+/// The preference that disables questions about a task.
 const UNATTENDED: &str = "silent_skip_selection";
 
 const NOT_PLAIN: &str = "a download with a method or a body needs the access key, or a user who is asked";
@@ -62,7 +58,7 @@ pub(crate) async fn download_batch(
 }
 
 async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
-    let is_silent = is_silent(&app.gate.settings.current());
+    let is_silent = app.gate.settings.current().is_silent();
     let has_key = sender.authorization == Authorization::Key;
     if !has_key && makes_at_once(app, is_silent) && !download.is_plain() {
         return Err(Problem::new(StatusCode::FORBIDDEN, NOT_PLAIN));
@@ -115,7 +111,11 @@ impl UrlSource {
             Self::Confirmed => request::host(&request.url).unwrap_or_default(),
         };
         let created_by = created_by.to_owned();
-        Some(Requester { user_host, created_by })
+        Some(Requester {
+            user_host,
+            created_by,
+            is_host_allowed: false,
+        })
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) async fn submit(
     if !settings.takeover {
         return Ok(CaptureResult::Ignored(true));
     }
-    let is_silent = silent.unwrap_or_else(|| is_silent(&settings));
+    let is_silent = silent.unwrap_or_else(|| settings.is_silent());
     let download = request::one(request).map_err(refused)?;
     Ok(take(app, download, UrlSource::Page, is_silent).await?)
 }
@@ -202,7 +202,7 @@ struct Unfinished {
 
 /// Creates the tasks and publishes them. A single download uses `id`, so that a retry does not create it twice.
 async fn create(app: &App, download: Download, source: UrlSource, id: Option<&str>) -> Result<Vec<String>, Unfinished> {
-    let unattended = app.listening.edition == Edition::Headless || is_on(&app.gate.settings.current(), UNATTENDED);
+    let unattended = app.listening.edition == Edition::Headless || app.gate.settings.current().prefers(UNATTENDED);
     let mut ids = Vec::new();
     let created_by = download.created_by.clone();
     let by = |request: &CreateTaskRequest| source.requester(request, &created_by);
@@ -281,15 +281,6 @@ fn batches(
         room = room.saturating_sub(bytes);
     }
     batches
-}
-
-fn is_silent(settings: &Settings) -> bool {
-    is_on(settings, SILENT)
-}
-
-fn is_on(settings: &Settings, preference: &str) -> bool {
-    let switch = settings.preferences.values.get(preference);
-    switch.and_then(switches::is_on) == Some(true)
 }
 
 fn refused(error: request::Invalid) -> RpcError {

@@ -38,6 +38,8 @@ enum Guard {
     Aria2,
     /// As before, and there must be a key.
     Aria2Query,
+    /// What other devices call: no key, but on a server only after its set-up.
+    Device,
 }
 
 const ROUTES: &[(&str, &str, Guard)] = &[
@@ -128,6 +130,27 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("POST", "/api/web/tickets", Guard::Web),
     ("GET", "/api/web/files/tasks/{id}", Guard::Web),
     ("GET", "/api/web/exports/{id}", Guard::Web),
+    ("POST", "/api/v1/link/code", Guard::Key),
+    ("DELETE", "/api/v1/link/code", Guard::Key),
+    ("GET", "/api/v1/link/devices", Guard::Key),
+    ("PATCH", "/api/v1/link/devices/{fingerprint}", Guard::Key),
+    ("DELETE", "/api/v1/link/devices/{fingerprint}", Guard::Key),
+    ("POST", "/api/v1/link/devices/{fingerprint}/tasks", Guard::Key),
+    ("GET", "/api/v1/link/discovered", Guard::Key),
+    ("POST", "/api/v1/link/discovery", Guard::Key),
+    ("POST", "/api/v1/link/probe", Guard::Key),
+    ("GET", "/api/v1/link/outbox", Guard::Key),
+    ("DELETE", "/api/v1/link/outbox/{id}", Guard::Key),
+    ("POST", "/api/v1/link/pair/begin", Guard::Key),
+    ("POST", "/api/v1/link/pair/finish", Guard::Key),
+    ("POST", "/api/v1/link/pair/approve", Guard::Key),
+    ("GET", "/api/v1/link/pair/requests", Guard::Key),
+    ("POST", "/api/v1/link/pair/hello", Guard::Device),
+    ("POST", "/api/v1/link/pair/reveal", Guard::Device),
+    ("POST", "/api/v1/link/pair/confirm", Guard::Device),
+    ("POST", "/api/v1/link/tasks", Guard::Device),
+    ("POST", "/api/v1/link/info", Guard::Device),
+    ("POST", "/api/v1/link/unpair", Guard::Device),
     ("GET", "/rpc", Guard::Rpc),
     ("POST", "/mcp", Guard::Mcp),
     ("GET", "/metrics", Guard::Key),
@@ -222,7 +245,7 @@ async fn every_method_of_a_route_has_a_row() {
         };
         let headers = headers(asked, &world.address().to_string());
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let answer = world.send(&format!("PATCH {path}"), &headers, "").await;
+        let answer = world.send(&format!("TRACE {path}"), &headers, "").await;
         assert_eq!(answer.status, 405, "{path}: {answer:?}");
         let mut allowed: Vec<_> = answer.header("allow").unwrap().split(',').collect();
         allowed.sort_unstable();
@@ -260,6 +283,7 @@ enum Group {
     Takeover,
     Aria2,
     Mcp,
+    Link,
 }
 
 impl Setting {
@@ -285,6 +309,8 @@ impl Setting {
             (Self::DropIn | Self::OpenDropIn, group) => group == Some(Group::Aria2),
             (Self::FreshDesktop, Some(group)) => matches!(group, Group::Takeover | Group::Aria2),
             (Self::Without(off), group) => group != Some(off),
+            // Off on a desktop until it is switched on.
+            (_, Some(Group::Link)) => self.edition() == Edition::Headless,
             _ => true,
         }
     }
@@ -312,6 +338,7 @@ impl Setting {
             Self::Without(Group::Takeover) => change["takeoverEnabled"] = false.into(),
             Self::Without(Group::Aria2) => change["jsonrpcEnabled"] = false.into(),
             Self::Without(Group::Mcp) => change["mcpEnabled"] = false.into(),
+            Self::Without(Group::Link) => change["linkEnabled"] = false.into(),
             _ => {}
         }
         let changed = Client::open(&world)
@@ -401,7 +428,7 @@ impl Guard {
             Self::Rpc => &[Way::Bearer, Way::Protocol],
             Self::Web => &[Way::Bearer, Way::Query],
             Self::Takeover => &[Way::Header],
-            Self::Open | Self::Setup | Self::SetupWrite | Self::Aria2 | Self::Aria2Query => &[],
+            Self::Open | Self::Setup | Self::SetupWrite | Self::Aria2 | Self::Aria2Query | Self::Device => &[],
         }
     }
 
@@ -415,6 +442,7 @@ fn group(path: &str, guard: Guard) -> Option<Group> {
     match guard {
         Guard::Takeover => Some(Group::Takeover),
         Guard::Mcp => Some(Group::Mcp),
+        Guard::Device => Some(Group::Link),
         Guard::Aria2 | Guard::Aria2Query => Some(Group::Aria2),
         Guard::Key => Some(Group::Management),
         Guard::Open if path.starts_with("/api/v1/") => Some(Group::Management),
@@ -444,6 +472,8 @@ fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
         }
         Guard::Takeover | Guard::Aria2 if asked.setting == Setting::FreshDesktop => return None,
         Guard::Aria2 if asked.setting == Setting::OpenDropIn => return None,
+        Guard::Device if asked.setting.has_key() => return None,
+        Guard::Device => {}
         Guard::Rpc | Guard::Key | Guard::Web | Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query => {}
     }
     match asked.key {
@@ -500,7 +530,10 @@ async fn check(setting: Setting, cases: &[(&str, From, Key)]) {
             if let Some(status) = expected {
                 assert_eq!(answer.status, status, "{context}");
             } else {
-                let is_let_in = ![401, 403, 429].contains(&answer.status) && answer.status < 500;
+                // A device without its headers is refused by the route, which says so.
+                let is_of_route =
+                    *guard == Guard::Device && answer.status == 401 && answer.json()["reason"].is_string();
+                let is_let_in = is_of_route || ![401, 403, 429].contains(&answer.status) && answer.status < 500;
                 assert!(is_let_in, "{context}: {answer:?}");
             }
             if *method == "GET" && SOCKETS.contains(path) {

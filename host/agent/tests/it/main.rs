@@ -10,6 +10,7 @@ mod client;
 mod document;
 mod gate;
 mod limits;
+mod link;
 mod lock;
 mod logins;
 mod mcp;

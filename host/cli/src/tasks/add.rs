@@ -18,13 +18,19 @@ use get::{
     render, request as parts,
     wanted::{Schemes, Wanted},
 };
-use protocol::{CreateGroupResponse, CreateTaskRequest, CreateTasksParams, CreatedTasks, MAX_REQUEST_BYTES, Method};
+use protocol::{
+    CreateGroupResponse, CreateTaskRequest, CreateTasksParams, CreatedTasks, LinkDeviceTaskRequest, MAX_REQUEST_BYTES,
+    Method,
+};
 use serde_json::json;
 use transfer::{ByteCount, OnConflict, RetryPolicy, TorrentOptions};
 
 use self::{pick::PickArgs, progress::ProgressObserver};
 use super::{find, torrent_file};
-use crate::service::{Client, ServiceArgs, attend::attend};
+use crate::{
+    device,
+    service::{Client, ServiceArgs, attend::attend},
+};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   svc add https://host/disk.iso                    into the service's download directory
@@ -55,6 +61,10 @@ pub struct AddArgs {
     /// files that it describes
     #[arg(value_name = "URL", required_unless_present = "input_file", value_hint = clap::ValueHint::Url)]
     urls: Vec<String>,
+    /// Send the URLs to this paired device, by its name or fingerprint; see svc link send for more
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["SourceArgs", "PickArgs", "TaskArgs", "TorrentTaskArgs",
+        "RequestArgs", "paused", "wait"])]
+    on: Option<String>,
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -183,6 +193,17 @@ impl TaskArgs {
 }
 
 pub(crate) async fn run(args: &AddArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    if let Some(device) = &args.on {
+        let mut client = args.service.connect(environment).await?;
+        return device::send(
+            &args.service,
+            &mut client,
+            device,
+            &args.urls,
+            &LinkDeviceTaskRequest::default(),
+        )
+        .await;
+    }
     let pattern = pattern(args)?;
     let wanted = Wanted::new(
         args.urls.clone(),

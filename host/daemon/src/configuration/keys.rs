@@ -23,8 +23,17 @@ pub(crate) const TOOL_FFMPEG: &str = "tool_ffmpeg";
 /// Which `yt-dlp` may be used.
 pub(crate) const TOOL_YT_DLP: &str = "tool_yt_dlp";
 
+/// Whether this device announces itself to others and searches for them; the agent reads it.
+const LINK_MDNS: &str = "link_mdns";
+
+/// The interfaces for that; the agent reads it.
+const LINK_INTERFACES: &str = "link_interfaces";
+
+/// Where paired devices may have files stored, beside the save directory; the agent reads it.
+const LINK_SAVE_ROOTS: &str = "link_save_roots";
+
 /// Keys whose values are `true` or `false`, and their defaults.
-const FLAGS: &[(&str, &str)] = &[(PLUGIN_AUTO_UPDATE, "true")];
+const FLAGS: &[(&str, &str)] = &[(PLUGIN_AUTO_UPDATE, "true"), (LINK_MDNS, "true")];
 
 /// Keys whose values are those of [`Choice`], and their defaults.
 const TOOLS: &[(&str, &str)] = &[(TOOL_FFMPEG, OFF), (TOOL_YT_DLP, OFF)];
@@ -36,7 +45,7 @@ const OFF: &str = "off";
 pub(crate) const POST_CHAIN: &str = "post_chain";
 
 /// Keys whose values are other texts, and their defaults.
-const TEXTS: &[(&str, &str)] = &[(POST_CHAIN, "")];
+const TEXTS: &[(&str, &str)] = &[(POST_CHAIN, ""), (LINK_INTERFACES, ""), (LINK_SAVE_ROOTS, "")];
 
 /// The endpoints of webhooks, as a JSON array. `hooks` checks them, and they are sealed, because they hold secrets.
 pub(crate) const WEBHOOK_ENDPOINTS: &str = "webhook.endpoints";
@@ -95,6 +104,23 @@ pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
         return match chains::chain_of(value) {
             Ok(_) => Ok(value.trim().to_owned()),
             Err(error) => Err(invalid(name, format!("{name} is no chain of steps: {error}"))),
+        };
+    }
+    if name == LINK_INTERFACES {
+        let names: Vec<&str> = value
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .collect();
+        return Ok(names.join(","));
+    }
+    if name == LINK_SAVE_ROOTS {
+        let is_full = |root: std::path::PathBuf| root.as_os_str().is_empty() || root.is_absolute();
+        return if std::env::split_paths(value.trim()).all(is_full) {
+            Ok(value.trim().to_owned())
+        } else {
+            let message = format!("{name} must be absolute directories, separated like those of PATH");
+            Err(invalid(name, message))
         };
     }
     if torrents::KEYS.contains(&name) {

@@ -397,7 +397,7 @@ async fn every_column_of_bytes_is_known_as_sealed_or_plain() {
         found.retain(|column| !PLAIN.contains(&column.as_str()));
         found.sort();
         let sealed = engine::SEALED.into_iter().chain(rss::SEALED);
-        let sealed = sealed.chain(plugin_host::SEALED).chain([daemon::SEALED]).chain(chains::SEALED);
+        let sealed = sealed.chain(plugin_host::SEALED).chain(daemon::SEALED).chain(chains::SEALED);
         let mut sealed: Vec<_> = sealed.map(|column| format!("{}.{}", column.table, column.column)).collect();
         sealed.sort();
         assert_eq!(found, sealed, "list a new one in SEALED of its crate, or here");

@@ -194,7 +194,7 @@ impl From<SendError> for NetworkError {
             SendError::Forbidden(_) => Self::BlockedAddress,
             SendError::Timeout => Self::Timeout,
             SendError::Tls(reason) => Self::Tls(reason),
-            SendError::Failed(reason) => Self::Failed(reason),
+            SendError::NotHttp(reason) | SendError::Failed(reason) => Self::Failed(reason),
         }
     }
 }

@@ -203,6 +203,29 @@ methods! {
         DiagnosticsPrepareLogExport = "daemon.diagnostics.prepareLogExport",
         VaultRotate = "daemon.vault.rotate",
     }
+    /// What the daemon stores for the device link of its agent.
+    LinkStore {
+        LinkLoad = "daemon.link.load",
+        LinkCommit = "daemon.link.commit",
+    }
+    /// Paired devices; the agent answers these itself.
+    Link {
+        LinkPairingCode = "agent.link.pairingCode",
+        LinkStopPairing = "agent.link.stopPairing",
+        LinkDiscoverySet = "agent.link.discovery.set",
+        LinkProbe = "agent.link.probe",
+        LinkPairBegin = "agent.link.pairBegin",
+        LinkPairFinish = "agent.link.pairFinish",
+        LinkApprove = "agent.link.approve",
+        LinkRefresh = "agent.link.refresh",
+        LinkRemove = "agent.link.remove",
+        LinkUpdate = "agent.link.update",
+        LinkDispatch = "agent.link.dispatch",
+        LinkOutbox = "agent.link.outbox",
+        LinkOutboxRemove = "agent.link.outboxRemove",
+        LinkRequests = "agent.link.requests",
+        LinkDiscovered = "agent.link.discovered",
+    }
     /// What the agent answers itself.
     Agent {
         GatewayGet = "agent.gateway.get",
@@ -222,7 +245,7 @@ methods! {
 impl Method {
     /// Whether the agent answers it itself.
     pub fn is_agents_own(self) -> bool {
-        self.family() == MethodFamily::Agent
+        matches!(self.family(), MethodFamily::Agent | MethodFamily::Link)
     }
 
     /// Whether it may take long, so that it runs beside the others and only [`crate::SLOW_LANE`] of them at once on a
@@ -249,6 +272,12 @@ impl Method {
                 | Self::PluginMarketRefresh
                 | Self::PluginMarketSourceAdd
                 | Self::WebhookTest
+                | Self::LinkProbe
+                | Self::LinkPairBegin
+                | Self::LinkPairFinish
+                | Self::LinkRefresh
+                | Self::LinkRemove
+                | Self::LinkDispatch
         )
     }
 }

@@ -291,7 +291,8 @@ pub struct TaskDto {
     pub group_id: String,
     /// The id of the feed that created it; empty: none.
     pub rss_source_id: String,
-    /// The `Origin` of the browser extension that created it without an access key; else empty.
+    /// Who created it without the access key: the `Origin` of a browser extension, or `link:` and the fingerprint of a
+    /// paired device; else empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub created_by: String,
     /// The URL to show instead of `url`; empty: `url`.
@@ -509,7 +510,10 @@ pub struct CreateTaskParams {
 pub struct Requester {
     /// The host of the URL that the user entered, which led to these; empty: none. Never taken from the page itself.
     pub user_host: String,
-    /// The `Origin` of the browser extension that creates the task without an access key; empty: none. The extension
+    /// Whether `userHost` may be reached wherever it is, as if the user had entered it: they allowed that for this origin.
+    #[serde(skip_serializing_if = "is_default")]
+    pub is_host_allowed: bool,
+    /// `link:` and the fingerprint of the paired device that sent the task, or the `Origin` of the browser extension that creates the task without an access key; empty: none. The extension
     /// may see and change the task.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub created_by: String,

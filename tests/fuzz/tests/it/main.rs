@@ -80,4 +80,6 @@ replayed! {
     magnet = "magnet",
     swarm = "swarm",
     peer = "peer",
+    link_body = "link-body",
+    link_sealed = "link-sealed",
 }

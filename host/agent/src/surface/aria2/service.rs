@@ -10,7 +10,7 @@ use rest::ResultMessage;
 use serde_json::value::RawValue;
 
 use crate::{
-    link::daemon::Daemon,
+    daemon_link::daemon::Daemon,
     projection::{
         feed::Feed,
         hub::{Hub, Taken},

@@ -37,6 +37,7 @@ const SWITCHES: &[Gateway] = switches! {
     "local_server_mcp_enabled" = mcp_enabled,
     "local_server_cors_allow_all" = cors_enabled,
     "local_server_lan_enabled" = lan_enabled,
+    "local_server_link_enabled" = link_enabled,
 };
 
 const PORT: Gateway = Gateway {
