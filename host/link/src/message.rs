@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(refused(r#"{"url":"magnet:?xt=urn:btih:00"}"#), None);
         for wrong in [
             r#"{"url":""}"#,
-            r#"{}"#,
+            "{}",
             r#"{"url":"file:///etc/passwd"}"#,
             r#"{"url":"svc://download?url=x"}"#,
             r#"{"url":"data:,x"}"#,

@@ -119,7 +119,7 @@ impl Settings {
             mcp: is_headless,
             cors: false,
             lan: false,
-            link: Some(is_headless),
+            link: None,
             port: DEFAULT_PORT,
             preferences: Preferences::default(),
         }

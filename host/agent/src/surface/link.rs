@@ -99,7 +99,8 @@ pub(crate) async fn link_device_update(
 /// Its key and the downloads that wait for it are removed as well. If it is there, it learns of it.
 #[utoipa::path(delete, path = "/api/v1/link/devices/{fingerprint}",
     params(("fingerprint" = String, Path, description = "The device's fingerprint")),
-    responses((status = 200, body = LinkOkResponse), Gated, (status = 503, body = ResultMessage)))]
+    responses((status = 200, body = LinkOkResponse), (status = 400, body = ResultMessage, description = "Not UTF-8"), Gated,
+        (status = 503, body = ResultMessage)))]
 pub(crate) async fn link_device_delete(
     State(app): State<App>,
     Path(fingerprint): Path<String>,
@@ -165,6 +166,8 @@ pub(crate) async fn link_discovery(
 }
 
 /// Ask an address which device it is.
+///
+/// For devices that a search does not find, in another network for example. The answer is not added to what was found.
 #[utoipa::path(post, path = "/api/v1/link/probe", request_body = LinkProbeRequest, responses(
     (status = 200, body = LinkDiscoveredPeer), Gated, Sent))]
 pub(crate) async fn link_probe(
@@ -186,8 +189,11 @@ pub(crate) async fn link_outbox(State(app): State<App>) -> Answer<LinkOutboxResp
 }
 
 /// Remove a download that waits for its device.
+///
+/// It is not sent. One that is on its way already may still arrive.
 #[utoipa::path(delete, path = "/api/v1/link/outbox/{id}", params(("id" = String, Path, description = "The entry's id")),
-    responses((status = 200, body = LinkOkResponse), Gated, (status = 503, body = ResultMessage)))]
+    responses((status = 200, body = LinkOkResponse), (status = 400, body = ResultMessage, description = "Not UTF-8"), Gated,
+        (status = 503, body = ResultMessage)))]
 pub(crate) async fn link_outbox_delete(State(app): State<App>, Path(id): Path<String>) -> Answer<LinkOkResponse> {
     app.link()?.remove_queued(&id).await.map_err(|error| refused(&error))?;
     Ok(Json(LinkOkResponse::OK))

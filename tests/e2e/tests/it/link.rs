@@ -1,9 +1,6 @@
 //! The device link: services on one machine and in networks of their own, and a device that others wrote.
 
-use e2e::{
-    Home, binary, python,
-    service::{KEY, kills},
-};
+use e2e::{Home, binary, python, service::KEY, setting::kills};
 
 #[test]
 fn a_device_written_from_the_text_pairs_sends_and_attacks() {

@@ -59,11 +59,11 @@ impl Bench {
 
     fn answer(&mut self, input: Input) -> Result<Reply, Refusal> {
         let effects = self.apply(input);
-        let answers = effects.into_iter().filter_map(|effect| match effect {
+        let mut answers = effects.into_iter().filter_map(|effect| match effect {
             Effect::Answer(answer) => Some(answer),
             _ => None,
         });
-        answers.last().expect("every request is answered")
+        answers.next_back().expect("every request is answered")
     }
 
     fn code(&mut self, digits: &str) {
@@ -125,6 +125,7 @@ fn begin(from: u8, code: &str) -> (LinkPairHelloRequest, Begun) {
     .unwrap()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as effects have it")]
 fn confirmed(how: Confirmed) -> Result<Reply, Refusal> {
     Ok(Reply::Confirmed(how))
 }
