@@ -82,7 +82,13 @@ pub(super) fn complete(api: &mut OpenApi) {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+    let operations = [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.patch,
+    ];
     operations.into_iter().flatten()
 }
 

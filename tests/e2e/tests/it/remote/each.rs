@@ -107,6 +107,7 @@ fn every_command_for_a_service_does_what_it_says() {
     webhooks(&tour);
     unpacking(&tour);
     torrents(&tour);
+    devices(&tour);
     keys(&tour);
     let desktop = Service::start(desk.new_desktop());
     desktop_only(&Tour {
@@ -429,9 +430,60 @@ fn cookies(tour: &Tour<'_>) {
     assert_eq!(count(), Some(2));
     tour.run("cookies remove", &["one.test"]);
     assert_eq!(count(), Some(1));
-    assert_eq!(tour.run("secrets rotate", &[])["values"], 1);
+    // The cookies that are left, and this device's identity, which is made when the devices are first asked for.
+    tour.run("link devices", &[]);
+    assert_eq!(tour.run("secrets rotate", &[])["values"], 2);
     tour.run("cookies clear", &[]);
     assert_eq!(count(), Some(0));
+}
+
+/// Another service is paired, gets a download, and is away for the next one.
+fn devices(tour: &Tour<'_>) {
+    let there = Home::new();
+    let other = there.serve();
+    other.wait_until_ready();
+    let asked_there = |words: &[&str]| text(shell(&there).env("SVC_URL", other.url()).args(words));
+    let code = asked_there(&["link", "code", "--no-wait", "--json"]);
+    let code: Value = serde_json::from_str(&code).expect("it is JSON");
+    let code = code["code"].as_str().expect("six digits");
+    assert_eq!(
+        tour.run("link code", &["--no-wait"])["code"].as_str().map(str::len),
+        Some(6)
+    );
+    tour.run("link hide", &[]);
+    assert!(tour.run("link scan", &["--time", "1"]).is_array());
+    assert!(tour.run("link approve", &[]).as_array().is_some_and(Vec::is_empty));
+    let address = other.address();
+    assert_eq!(tour.run("link probe", &[address])["host"], "127.0.0.1");
+    let pairing = tour.svc("link pair", &[address, code, "--accept"]).spawn();
+    wait_until("the pairing waits for its user", || {
+        let requests = asked_there(&["link", "approve", "--json"]);
+        let requests: Value = serde_json::from_str(&requests).expect("it is JSON");
+        let Some(session) = requests[0]["sessionId"].as_str() else {
+            return false;
+        };
+        asked_there(&["link", "approve", session, "--json"]);
+        true
+    });
+    let paired = pairing.finish();
+    assert_eq!(paired.code, Some(0), "{paired:?}");
+    let device = tour.run("link devices", &[])[0]["fingerprint"].clone();
+    let device = device.as_str().expect("a fingerprint");
+    let tasks_there = || other.call("GET", "/api/v1/tasks", None).as_array().map(Vec::len);
+    tour.run("link send", &[device, "http://192.0.2.1/sent"]);
+    assert_eq!(tasks_there(), Some(1));
+    assert_eq!(
+        tour.run("link set", &[device, "--accept-tasks", "false"])["acceptsTasks"],
+        false
+    );
+    other.terminate();
+    tour.run("link send", &[device, "http://192.0.2.1/later"]);
+    let waiting = tour.run("link outbox", &[]);
+    let entry = waiting[0]["id"].as_str().expect("it waits");
+    tour.run("link outbox", &["--remove", entry]);
+    assert_eq!(tour.run("link outbox", &[]), json!([]));
+    tour.run("link unpair", &[device]);
+    assert_eq!(tour.run("link devices", &[]), json!([]));
 }
 
 /// A plugin that came with the service, and a group of tasks that it makes.
