@@ -4,6 +4,7 @@ import { t } from '../i18n/index.svelte';
 import { CallError } from '../rpc/client';
 import { Status } from '../rpc/row';
 import type { TaskDto } from '../rpc/rpc';
+import { copyText } from './copy';
 import { openable } from '../view/format';
 import type { Remedy } from '../view/failures';
 import { overlays } from './overlay.svelte';
@@ -153,24 +154,7 @@ export async function change(taskId: string, changed: Record<string, unknown>, i
 }
 
 export async function copy(text: string): Promise<void> {
-  let isCopied = false;
-  if (navigator.clipboard) {
-    isCopied = await navigator.clipboard.writeText(text).then(() => true, () => false);
-  }
-  if (!isCopied) {
-    // Plain http has no clipboard: a selected field has.
-    const field = document.createElement('textarea');
-    field.value = text;
-    field.className = 'visually-hidden';
-    const host = document.querySelector('dialog[open]') ?? document.body;
-    const focused = document.activeElement;
-    host.append(field);
-    field.select();
-    isCopied = document.execCommand('copy');
-    field.remove();
-    if (focused instanceof HTMLElement) focused.focus();
-  }
-  if (isCopied) toasts.show(t('toast.copied'));
+  if (await copyText(text)) toasts.show(t('toast.copied'));
 }
 
 export async function copyLinks(ids: readonly string[]): Promise<void> {
