@@ -34,6 +34,7 @@ use crate::{
     },
     settings::{config::Edition, file::ChangeError},
     surface::{
+        session,
         socket::{self, End, Sender},
         state::App,
         takeover,
@@ -187,13 +188,24 @@ impl Connection {
         };
         // A notification has no answer, and none is defined.
         let Some(id) = request.id.clone() else { return Ok(()) };
-        let answered = match Method::parse(&request.method) {
+        let method = Method::parse(&request.method);
+        let answered = match method {
             None => Err(RpcError::method_not_found(&request.method)),
             Some(method) if !self.is_initialized && !matches!(method, Method::SystemHello | Method::SystemPing) => {
                 Err(conflict("system.hello comes first"))
             }
             Some(method) => self.dispatch(&id, method, &request).await,
         };
+        if cfg!(debug_assertions)
+            && let (Some(method), Ok(Answered::Text(text))) = (method, &answered)
+        {
+            let result = serde_json::value::RawValue::from_string(text.clone());
+            let checked = result.map_err(|error| error.to_string());
+            if let Err(error) = checked.and_then(|result| method.check_result(&result)) {
+                let error = RpcError::internal(format!("the result of {}: {error}", method.name()));
+                return self.refuse(Some(id), error).await;
+            }
+        }
         match answered {
             Err(error) => self.refuse(Some(id), error).await,
             Ok(Answered::Later) => Ok(()),
@@ -327,6 +339,10 @@ impl Connection {
                 let changed = changed.map_err(|error| not_changed(&error))?;
                 self.key = changed.key_digest();
                 encode(&changed.status(listening))
+            }
+            Method::PageTicket => {
+                let ticket = session::ticket(&self.app.gate);
+                encode(&ticket.map_err(|error| RpcError::internal(error.to_string()))?)
             }
             Method::PreferencesGet => encode(&settings.current().preferences),
             Method::PreferencesPatch => {

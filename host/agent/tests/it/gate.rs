@@ -24,6 +24,8 @@ enum Guard {
     Setup,
     /// Open, refused to foreign origins, headless only.
     SetupWrite,
+    /// No key is needed, and the page's own origin.
+    Login,
     /// Needs the key.
     Key,
     /// Needs the key as Bearer, and the page's own origin.
@@ -128,6 +130,8 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("POST", "/api/web/tickets", Guard::Web),
     ("GET", "/api/web/files/tasks/{id}", Guard::Web),
     ("GET", "/api/web/exports/{id}", Guard::Web),
+    ("GET", "/api/web/session", Guard::Rpc),
+    ("POST", "/api/web/session", Guard::Login),
     ("GET", "/rpc", Guard::Rpc),
     ("POST", "/mcp", Guard::Mcp),
     ("GET", "/metrics", Guard::Key),
@@ -401,7 +405,7 @@ impl Guard {
             Self::Rpc => &[Way::Bearer, Way::Protocol],
             Self::Web => &[Way::Bearer, Way::Query],
             Self::Takeover => &[Way::Header],
-            Self::Open | Self::Setup | Self::SetupWrite | Self::Aria2 | Self::Aria2Query => &[],
+            Self::Open | Self::Setup | Self::SetupWrite | Self::Login | Self::Aria2 | Self::Aria2Query => &[],
         }
     }
 
@@ -418,7 +422,7 @@ fn group(path: &str, guard: Guard) -> Option<Group> {
         Guard::Aria2 | Guard::Aria2Query => Some(Group::Aria2),
         Guard::Key => Some(Group::Management),
         Guard::Open if path.starts_with("/api/v1/") => Some(Group::Management),
-        Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Rpc | Guard::Web => None,
+        Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Login | Guard::Rpc | Guard::Web => None,
     }
 }
 
@@ -438,6 +442,7 @@ fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
     match guard {
         Guard::Open | Guard::Setup => return None,
         Guard::SetupWrite => return is_foreign.then_some(403),
+        Guard::Login => return (is_foreign || is_extension).then_some(403),
         Guard::Rpc if is_foreign || is_extension => return Some(403),
         Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query if is_foreign && !is_let_in => {
             return Some(403);
@@ -684,7 +689,7 @@ async fn wrong_keys_are_counted_on_every_surface() {
     for (method, path, guard) in ROUTES {
         if matches!(
             guard,
-            Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Aria2 | Guard::Aria2Query
+            Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Login | Guard::Aria2 | Guard::Aria2Query
         ) {
             continue;
         }
