@@ -20,6 +20,12 @@ export function t<K extends Key>(key: K, ...values: Arguments<K>): string {
   return i18n._(key, values[0] ?? {});
 }
 
+/** The message of a key that is made of names of the service; null if there is none. Such messages take no arguments. */
+export function lookup(key: string): string | null {
+  void active;
+  return key in i18n.messages ? i18n._(key) : null;
+}
+
 /** The active language. */
 export function language(): string {
   return active;
