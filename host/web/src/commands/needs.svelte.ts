@@ -1,6 +1,6 @@
 // Everything that waits for a person, as one list.
-import type { FailureKind, PendingCaptureDto, PluginDto, SelectionDto } from '../rpc/rpc';
-import { failureKinds, Flag, Status } from '../rpc/row';
+import { failureKinds, type FailureKind, type PendingCaptureDto, type PluginDto, type SelectionDto } from '../rpc/rpc';
+import { Flag, Status } from '../rpc/row';
 import { session } from './session.svelte';
 import { tasks } from './tasks.svelte';
 

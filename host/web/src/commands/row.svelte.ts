@@ -1,6 +1,7 @@
 // A row as it is shown: the slot's columns put into words.
 import { t, type PlainKey } from '../i18n/index.svelte';
-import { failureKinds, Flag, mediaKinds, Status } from '../rpc/row';
+import { Flag, mediaKinds, Status } from '../rpc/row';
+import { failureKinds } from '../rpc/rpc';
 import { failures, type Remedy } from '../view/failures';
 import { stateOf, type State } from '../view/filter';
 import { spans, type Span } from '../view/segments';

@@ -47,7 +47,27 @@ class Session {
 
   /** Connects with the key of this tab, or with none to learn whether the service is set up. */
   async start(): Promise<void> {
+    const ticket = /^#open=(.+)$/.exec(location.hash)?.[1];
+    if (ticket) {
+      history.replaceState(null, '', '#/tasks');
+      const token = await this.#exchange(decodeURIComponent(ticket));
+      if (token !== null) await rememberKey(token, false);
+    }
     this.#client.start((await readKey()) ?? '');
+  }
+
+  /** The ticket of `svc open` for a session of this machine's browser. */
+  async #exchange(ticket: string): Promise<string | null> {
+    try {
+      const answer = await fetch(this.#client.url('api/web/session'), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ticket }),
+      });
+      return answer.ok ? ((await answer.json()) as { token: string }).token : null;
+    } catch {
+      return null;
+    }
   }
 
   async signIn(key: string, keep: boolean): Promise<void> {
@@ -86,6 +106,12 @@ class Session {
   onFrame(frame: Frame): () => void {
     this.#frames.add(frame);
     return () => this.#frames.delete(frame);
+  }
+
+  /** Asks for the servers of a task that is looked at. */
+  watch(id: string | null): void {
+    this.store.servers = [];
+    this.#client.watch(id);
   }
 
   /** An authorized request to a path of the service, for example `api/web/blobs/torrents`. */

@@ -73,6 +73,10 @@ export class Client {
     this.#say({ kind: 'wake' });
   }
 
+  watch(id: string | null): void {
+    this.#say({ kind: 'watch', id });
+  }
+
   show(visible: boolean): void {
     this.#say({ kind: 'visible', visible });
   }

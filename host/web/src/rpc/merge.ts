@@ -66,6 +66,8 @@ export class Merge {
   #samples = new Map<string, Sample>();
   #slices: Partial<Slices> = {};
   #events: Batch['events'] = [];
+  /** The task whose servers are passed on. */
+  watched: string | null = null;
 
   /** @param current the parts of the state that grow by steps, as of now */
   constructor(private readonly current: Pick<Slices, 'pendingSelections' | 'rssItemRevisions'>) {}
@@ -91,7 +93,9 @@ export class Merge {
         this.#delete((data as { taskId: string }).taskId);
         return true;
       case 'taskRuntimeChanged': {
-        const sample = sampleOf(data as TaskRuntimeDto);
+        const runtime = data as TaskRuntimeDto;
+        const sample = sampleOf(runtime);
+        if (runtime.taskId === this.watched) sample.servers = runtime.servers ?? [];
         this.#samples.set(sample.id, sample);
         return true;
       }

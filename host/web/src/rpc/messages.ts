@@ -58,6 +58,8 @@ export type ToWorker =
   | { kind: 'call'; id: number; method: string; params: unknown; timeout: number }
   | { kind: 'visible'; visible: boolean }
   | { kind: 'wake' }
+  /** The task whose servers are wanted too. */
+  | { kind: 'watch'; id: string | null }
   | { kind: 'signOut' };
 
 export type FromWorker =

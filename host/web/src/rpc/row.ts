@@ -1,24 +1,11 @@
 // What the list keeps of a task. Everything else is fetched when a task is opened.
-import type { FailureKind, TaskDto } from './rpc';
+import { failureKinds, type FailureKind, type ServerDto, type TaskDto } from './rpc';
 
 export const Status = { pending: 0, downloading: 1, paused: 2, completed: 3, error: 4, preparing: 5 } as const;
 
 export const Flag = { torrent: 1, fileMissing: 2, seeding: 4, loginNeed: 8, feed: 16, sizeUnknown: 32 } as const;
 
-/** Every failure of a task. A kind that is missing here does not compile. */
-const failures: Record<FailureKind, true> = {
-  'invalid-source': true, 'unsupported-scheme': true, resolve: true, connect: true, timeout: true, 'too-slow': true,
-  network: true, tls: true, proxy: true, unauthorized: true, forbidden: true, 'not-found': true, 'still-not-found': true,
-  gone: true, busy: true, 'server-error': true, 'unexpected-status': true, 'too-many-redirects': true,
-  'forbidden-redirect': true, 'malformed-response': true, 'range-mismatch': true, encoding: true, 'not-the-file': true,
-  changed: true, 'size-mismatch': true, 'checksum-mismatch': true, 'disk-full': true, 'quota-exceeded': true,
-  'read-only': true, 'permission-denied': true, directory: true, 'in-use': true, exists: true, 'disk-io': true, plugin: true,
-  'plugin-unavailable': true, 'login-required': true, 'account-limit': true, internal: true,
-};
-
 /** Kinds by number; 0 is none. A kind of a newer service reads as `internal`. */
-export const failureKinds: readonly FailureKind[] = Object.keys(failures) as FailureKind[];
-
 export function failureNumber(kind: string): number {
   if (kind === '') return 0;
   const at = failureKinds.indexOf(kind as FailureKind);
@@ -136,4 +123,6 @@ export interface Sample {
   peers: number;
   /** Start, end and downloaded bytes of each segment, then 1 if it is active: at most 1,024 segments. */
   segments: Float64Array;
+  /** Of the watched task. */
+  servers?: ServerDto[];
 }

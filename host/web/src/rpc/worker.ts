@@ -265,13 +265,14 @@ async function probed(): Promise<Extract<Input, { kind: 'probed' }>['answer']> {
   if (!settings) return 'unreachable';
   const { base, key } = settings;
   try {
-    const status = await fetch(new URL('api/v1/setup/status', base), { cache: 'no-store' });
-    if (status.ok && ((await status.json()) as { setupRequired: boolean }).setupRequired) return 'setup';
-    // An id that does not exist: only the key is checked.
     const headers = { authorization: `Bearer ${key}` };
-    const asked = await fetch(new URL('api/web/exports/none', base), { cache: 'no-store', headers });
+    const asked = await fetch(new URL('api/web/session', base), { cache: 'no-store', headers });
     if (asked.status === 401) return 'unauthorized';
     if (asked.status === 429) return 'throttled';
+    if (asked.status === 403) {
+      const status = await fetch(new URL('api/v1/setup/status', base), { cache: 'no-store' });
+      if (status.ok && ((await status.json()) as { setupRequired: boolean }).setupRequired) return 'setup';
+    }
     return 'ok';
   } catch {
     return 'unreachable';
@@ -301,6 +302,9 @@ addEventListener('message', (event: MessageEvent<ToWorker>) => {
       break;
     case 'wake':
       feed({ kind: 'wake' });
+      break;
+    case 'watch':
+      merge.watched = message.id;
       break;
     case 'signOut':
       settings = null;

@@ -2,6 +2,7 @@
 import { Columns, type Packed } from '../rpc/columns';
 import { noSlices, type Batch, type Slices } from '../rpc/messages';
 import type { Row, Sample } from '../rpc/row';
+import type { ServerDto } from '../rpc/rpc';
 
 /** What changed since it was last asked for. */
 export interface Changes {
@@ -19,6 +20,8 @@ export class Store {
   /** Grows with every change of a slot. */
   version = new Uint32Array(this.columns.capacity);
   segments = new Map<number, Float64Array>();
+  /** Of the task that is watched. */
+  servers: ServerDto[] = [];
   #slots = new Map<string, number>();
   #free: number[] = [];
   #changes: Changes = { isAll: true, rows: new Set(), samples: new Set() };
@@ -121,6 +124,7 @@ export class Store {
     columns.connections[slot] = sample.connections;
     columns.peers[slot] = sample.peers;
     if (sample.segments.length > 0) this.segments.set(slot, sample.segments);
+    if (sample.servers) this.servers = sample.servers;
     this.#touch(slot);
     this.#changes.samples.add(slot);
   }

@@ -1,6 +1,7 @@
 // The filter language: free words and `is: queue: group: site: kind: size:>1G added:<7d error:disk-full`, each with `-`
 // in front to exclude. Values of one key are alternatives; different keys must all hold.
-import { failureKinds, Flag, mediaKinds, Status } from '../rpc/row';
+import { Flag, mediaKinds, Status } from '../rpc/row';
+import { failureKinds } from '../rpc/rpc';
 import type { Store } from '../store/store';
 
 export const states = ['active', 'waiting', 'paused', 'failed', 'done', 'seeding', 'missing', 'login'] as const;
