@@ -195,9 +195,12 @@ class Tasks {
   }
 }
 
+/** Called from effects too, which must not depend on what they change. */
 function bump(tasks: Tasks): void {
-  tasks.version++;
-  tasks.tick++;
+  untrack(() => {
+    tasks.version++;
+    tasks.tick++;
+  });
 }
 
 export const tasks = new Tasks();

@@ -1,5 +1,7 @@
 // The colours that canvases paint with, read from the tokens again when the theme changes.
 
+import { untrack } from 'svelte';
+
 export interface Colours {
   track: string;
   done: string;
@@ -16,7 +18,8 @@ let version = $state(0);
 let cached: { version: number; colours: Colours } | null = null;
 
 export function themeChanged(): void {
-  version++;
+  // Called from effects, which must not depend on what they change.
+  untrack(() => version++);
 }
 
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', themeChanged);
