@@ -59,6 +59,7 @@ handlers! {
     task::task_rename,
     task::task_change_url,
     task::task_set_limit,
+    task::task_set_tags,
     task::task_move,
     task::task_ignore_plugin_retry,
     torrent::torrent_view,

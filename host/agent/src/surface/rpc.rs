@@ -32,7 +32,7 @@ use crate::{
         hub::{Hub, Reader},
         tasks::{Listing, Projection, beginning_with},
     },
-    settings::{config::Edition, file::ChangeError},
+    settings::{config::Edition, file::ChangeError, schema},
     surface::{
         session,
         socket::{self, End, Sender},
@@ -77,6 +77,8 @@ struct Connection {
     app: App,
     sender: Sender,
     is_initialized: bool,
+    /// Asked for tasks without members that have usual values.
+    is_sparse: bool,
     /// The position in the events; none before the first snapshot.
     reader: Option<Reader>,
     calls: FuturesUnordered<Answer>,
@@ -101,6 +103,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
         app,
         sender,
         is_initialized: false,
+        is_sparse: false,
         reader: None,
         calls: FuturesUnordered::new(),
         slow_calls: 0,
@@ -222,7 +225,7 @@ impl Connection {
             Method::SystemSnapshot => {
                 let (snapshot, reader) = self.app.daemon.hub.snapshot(&head(id));
                 self.reader = Some(reader);
-                return Ok(Answered::Listing(snapshot));
+                return Ok(Answered::Listing(snapshot.sparse(self.is_sparse)));
             }
             Method::SystemAuthChallenge | Method::SystemAuthProve => Err(conflict("the connection is authenticated")),
             Method::SystemShutdown | Method::SiteAuthGet | Method::SiteAuthMatch => Err(RpcError::application(
@@ -242,7 +245,8 @@ impl Connection {
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
                 let hub = self.known()?;
-                return Ok(Answered::Listing(hub.with_tasks(|daemon| daemon.list(head(id), "]}"))));
+                let list = hub.with_tasks(|daemon| daemon.list(head(id), "]}"));
+                return Ok(Answered::Listing(list.sparse(self.is_sparse)));
             }
             _ => match self.read(method, request)? {
                 Some(text) => return Ok(Answered::Text(text)),
@@ -268,6 +272,10 @@ impl Connection {
             return Err(RpcError::application(ErrorCode::ProtocolIncompatible, message));
         }
         self.is_initialized = true;
+        self.is_sparse = hello
+            .capabilities
+            .iter()
+            .any(|known| known == capability::CLIENT_SPARSE);
         Ok(HelloResult {
             role: Role::Agent,
             service_name: protocol::agent::CLIENT_NAME.to_owned(),
@@ -328,6 +336,7 @@ impl Connection {
         let listening = self.app.listening;
         match method {
             Method::GatewayGet => encode(&settings.current().status(listening)),
+            Method::GatewaySchema => encode(&schema::schema(listening.edition)),
             Method::GatewayRevealToken => {
                 let user_token = settings.current().key.as_ref().map(|key| key.expose().to_owned());
                 let user_token = user_token.unwrap_or_default();

@@ -64,6 +64,7 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("POST", "/api/v1/tasks/{id}/rename", Guard::Key),
     ("POST", "/api/v1/tasks/{id}/url", Guard::Key),
     ("PUT", "/api/v1/tasks/{id}/limit", Guard::Key),
+    ("PUT", "/api/v1/tasks/{id}/tags", Guard::Key),
     ("PUT", "/api/v1/tasks/{id}/queue", Guard::Key),
     ("POST", "/api/v1/tasks/{id}/ignore-plugin-retry", Guard::Key),
     ("GET", "/api/v1/tasks/{id}/torrent", Guard::Key),

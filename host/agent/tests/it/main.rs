@@ -23,6 +23,7 @@ mod plugins;
 mod rest;
 mod rpc;
 mod scripted;
+mod session;
 mod setup;
 mod switches;
 mod takeover;

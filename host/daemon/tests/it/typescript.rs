@@ -13,7 +13,7 @@ use std::{
 
 use plugin_host::Permission;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use protocol::{Method, Reason};
+use protocol::{Method, Reason, TaskDto};
 use syn::{Attribute, Data, DeriveInput, Field, Fields, GenericArgument, PathArguments, Type};
 use transfer::FailureKind;
 
@@ -435,6 +435,12 @@ impl Records {
             "The first word of a plugin's permission; what follows it is to whom.",
             Permission::CODES.iter().copied(),
         );
+        let usual = serde_json::to_string_pretty(&TaskDto::usual()).unwrap();
+        write!(
+            text,
+            "/** What a member of a task is that a sparse snapshot leaves out. */\nexport const usualTask: TaskDto = {usual};\n\n"
+        )
+        .unwrap();
         let mut seen = BTreeSet::new();
         for ((name, way), item) in &written {
             let is_new = seen.insert(name.clone()) || (*way == Way::In && both.contains(name));

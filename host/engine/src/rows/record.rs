@@ -113,6 +113,8 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     follow_torrent: Option<bool>,
     #[serde(skip_serializing_if = "is_default")]
+    tags: Vec<Box<str>>,
+    #[serde(skip_serializing_if = "is_default")]
     torrent: Option<TorrentRecord>,
 }
 
@@ -248,6 +250,7 @@ impl RareRecord {
             seed_limits,
             is_not_seeded,
             follow_torrent,
+            tags,
             torrent,
         } = spec;
         let record = Self {
@@ -284,6 +287,7 @@ impl RareRecord {
             seed_limits: (*seed_limits != SeedLimits::default()).then(|| limits(seed_limits)),
             is_not_seeded: *is_not_seeded,
             follow_torrent: *follow_torrent,
+            tags: tags.clone(),
             torrent: torrent.as_deref().map(TorrentRecord::of),
         };
         (record != Self::default()).then_some(record)
@@ -330,6 +334,7 @@ impl RareRecord {
             seed_limits: self.seed_limits.map(read_limits).unwrap_or_default(),
             is_not_seeded: self.is_not_seeded,
             follow_torrent: self.follow_torrent,
+            tags: self.tags,
             torrent: self.torrent.map(TorrentRecord::into_options).transpose()?.map(Arc::new),
             request: RequestOptions {
                 method: self.method,

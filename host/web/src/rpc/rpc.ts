@@ -26,6 +26,7 @@ export interface Methods {
   "daemon.task.rescan": { params: undefined; result: OkResult };
   "daemon.task.setSpeedLimit": { params: SpeedLimitParams; result: OkResult };
   "daemon.task.setSeedLimits": { params: SeedLimitParams; result: OkResult };
+  "daemon.task.setTags": { params: TaskTagsParams; result: OkResult };
   "daemon.task.pauseMany": { params: TaskIdsParams; result: OkResult };
   "daemon.task.resumeMany": { params: TaskIdsParams; result: OkResult };
   "daemon.task.deleteMany": { params: DeleteTasksParams; result: OkResult };
@@ -81,6 +82,7 @@ export interface Methods {
   "daemon.plugin.marketSourceAdd": { params: MarketSourceAddRequest; result: MarketSourceAddResponse };
   "daemon.plugin.marketSourceRemove": { params: MarketSourceParams; result: OkResult };
   "daemon.config.get": { params: undefined; result: ConfigSnapshot };
+  "daemon.config.schema": { params: undefined; result: ConfigSchema };
   "daemon.config.patch": { params: ConfigPatch; result: ConfigSnapshot };
   "daemon.config.proxyTest": { params: ProxyTestParams; result: ProxyTestResult };
   "daemon.config.connPolicy": { params: undefined; result: ConnPolicyResult };
@@ -123,6 +125,7 @@ export interface Methods {
   "daemon.diagnostics.prepareLogExport": { params: undefined; result: ExportResult };
   "daemon.vault.rotate": { params: undefined; result: VaultRotated };
   "agent.gateway.get": { params: undefined; result: GatewayStatusDto };
+  "agent.gateway.schema": { params: undefined; result: ConfigSchema };
   "agent.gateway.patch": { params: GatewayPatch; result: GatewayStatusDto };
   "agent.gateway.revealToken": { params: undefined; result: RevealedToken };
   "agent.page.ticket": { params: undefined; result: OpenTicket };
@@ -163,6 +166,7 @@ export const methodNames = [
   "daemon.task.rescan",
   "daemon.task.setSpeedLimit",
   "daemon.task.setSeedLimits",
+  "daemon.task.setTags",
   "daemon.task.pauseMany",
   "daemon.task.resumeMany",
   "daemon.task.deleteMany",
@@ -218,6 +222,7 @@ export const methodNames = [
   "daemon.plugin.marketSourceAdd",
   "daemon.plugin.marketSourceRemove",
   "daemon.config.get",
+  "daemon.config.schema",
   "daemon.config.patch",
   "daemon.config.proxyTest",
   "daemon.config.connPolicy",
@@ -260,6 +265,7 @@ export const methodNames = [
   "daemon.diagnostics.prepareLogExport",
   "daemon.vault.rotate",
   "agent.gateway.get",
+  "agent.gateway.schema",
   "agent.gateway.patch",
   "agent.gateway.revealToken",
   "agent.page.ticket",
@@ -366,6 +372,41 @@ export const permissionCodes = [
 ] as const;
 export type PermissionCode = (typeof permissionCodes)[number];
 
+/** What a member of a task is that a sparse snapshot leaves out. */
+export const usualTask: TaskDto = {
+  "taskId": "",
+  "url": "",
+  "fileName": "",
+  "saveDir": "",
+  "status": 0,
+  "downloadedBytes": 0,
+  "totalBytes": 0,
+  "errorMessage": "",
+  "errorKind": "",
+  "createdAt": "",
+  "proxyUrl": "",
+  "queueId": "",
+  "checksum": "",
+  "ignoreTlsErrors": false,
+  "fileMissing": false,
+  "completedAt": "",
+  "referrer": "",
+  "groupId": "",
+  "rssSourceId": "",
+  "originUrl": "",
+  "autoRoute": "",
+  "queueOrder": 0,
+  "uploadedBytes": 0,
+  "uploadedAtCompletion": 0,
+  "seedingStatus": 0,
+  "seedingMessage": "",
+  "seedingTimeSecs": 0,
+  "seedRatioLimitMilli": -2,
+  "seedPostRatioLimitMilli": -2,
+  "seedTimeLimitMinutes": -2,
+  "seedInactiveTimeLimitMinutes": -2
+};
+
 /** An entry in the history of a task. */
 export interface ActivityEntry {
   /** Increases with every entry. */
@@ -380,6 +421,8 @@ export interface ActivityEntry {
   message: string;
   /** The new state, if it changed. */
   status: TaskStatus | null;
+  /** The kind of the failure that it tells of, as in `errorKind` of a task; else absent. */
+  errorKind?: string;
 }
 
 /** A page of a task's history, oldest entry first. */
@@ -584,6 +627,12 @@ export interface ConfigPatch {
   unset?: string[];
 }
 
+/** Result of `daemon.config.schema` and `agent.gateway.schema`: every setting, in the order in which people look for them. */
+export interface ConfigSchema {
+  /** The settings. */
+  settings: SettingDto[];
+}
+
 /** The settings. */
 export interface ConfigSnapshot {
   /** Increases with every change. */
@@ -756,6 +805,8 @@ export interface CreateTaskRequest {
   noNetrc?: boolean;
   /** The upload limit of a torrent in bytes per second; 0: none. */
   uploadLimitBytes?: number;
+  /** Words of the user by which tasks are found: at most 32, of at most 64 bytes each. */
+  tags?: string[];
   /** Do not seed the finished torrent. */
   noSeed?: boolean;
   /** The ratio of uploaded bytes to the torrent's size, in thousandths, that ends seeding; -1: none; `null`: as in the
@@ -855,6 +906,8 @@ export interface CreateTaskRequestInput {
   noNetrc?: boolean;
   /** The upload limit of a torrent in bytes per second; 0: none. */
   uploadLimitBytes?: number;
+  /** Words of the user by which tasks are found: at most 32, of at most 64 bytes each. */
+  tags?: string[];
   /** Do not seed the finished torrent. */
   noSeed?: boolean;
   /** The ratio of uploaded bytes to the torrent's size, in thousandths, that ends seeding; -1: none; `null`: as in the
@@ -2688,6 +2741,12 @@ export interface RuntimeStats {
   totalDownloadBps: number;
   /** Upload speed in bytes per second. */
   totalUploadBps: number;
+  /** The limit of all downloads together that is in force, in bytes per second; 0: none. */
+  downloadLimitBps: number;
+  /** The limit of all uploads together that is in force, in bytes per second; 0: none. */
+  uploadLimitBps: number;
+  /** Whether these are the limits of the turtle. */
+  turtle: boolean;
   /** Free bytes in the default directory. */
   diskFreeBytes: number | null;
   /** The default directory. */
@@ -2862,6 +2921,32 @@ export interface SetPluginPinnedParams {
   pinned: boolean;
 }
 
+/** What a setting is, and what it may be. */
+export interface SettingDto {
+  /** The key, or the member of `agent.gateway.patch`. */
+  key: string;
+  /** The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks` or `access`. */
+  group: string;
+  /** What its text is. */
+  kind: SettingKind;
+  /** The default, as the text that is set. */
+  default: string;
+  /** The least of a number. */
+  min?: number;
+  /** The most of a number. */
+  max?: number;
+  /** The texts of a choice. */
+  choices?: string[];
+  /** What a number counts: `bytesPerSecond`, `seconds`, `minutes`, `days` as bits; empty: things. */
+  unit?: string;
+  /** Whether it acts after the next start only. */
+  restart?: boolean;
+  /** Whether it is shown as `***`. */
+  secret?: boolean;
+  /** What it does, as text for users. */
+  meaning: string;
+}
+
 /** The definition of a setting. */
 export interface SettingFieldDto {
   /** The key. */
@@ -2891,6 +2976,31 @@ export interface SettingFieldDto {
   /** Not used; clients expect it. */
   helperLabel: string | null;
 }
+
+/** What the text of a setting is. */
+export type SettingKind =
+  /** `true` or `false`. */
+  | "switch"
+  /** A whole number. */
+  | "number"
+  /** A number with up to three decimals. */
+  | "decimal"
+  /** One of some texts. */
+  | "choice"
+  /** Any text of one line. */
+  | "text"
+  /** An absolute path of a directory on the service's machine, or empty. */
+  | "directory"
+  /** `off`, `auto` or the absolute path of a program. */
+  | "program"
+  /** The id of a queue. */
+  | "queue"
+  /** A time of the day as `HH:MM`, or empty. */
+  | "time"
+  /** URLs, one a line. */
+  | "urls"
+  /** JSON that other screens edit. */
+  | "json";
 
 /** A choice of a setting. */
 export interface SettingOptionDto {
@@ -3052,6 +3162,8 @@ export interface TaskDto {
   rssSourceId: string;
   /** The `Origin` of the browser extension that created it without an access key; else empty. */
   createdBy?: string;
+  /** Words of the user by which tasks are found, in order. */
+  tags?: string[];
   /** The URL to show instead of `url`; empty: `url`. */
   originUrl: string;
   /** Reserved; empty. */
@@ -3139,6 +3251,14 @@ export const TaskStatus = {
   Preparing: 5,
 } as const;
 export type TaskStatus = (typeof TaskStatus)[keyof typeof TaskStatus];
+
+/** Params of `daemon.task.setTags`: replaces all. */
+export interface TaskTagsParams {
+  /** The task, whatever its state. */
+  taskId: string;
+  /** Its tags: at most 32, of at most 64 bytes each. */
+  tags: string[];
+}
 
 /** Tasks that one call changed, with their new state. */
 export interface TasksSnapshot {
