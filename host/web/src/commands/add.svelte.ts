@@ -129,7 +129,7 @@ export class AddModel {
       if (!entry) {
         entry = new Entry(key, pasted);
         entry.duplicate = this.#duplicate(pasted.link);
-        if (entry.duplicate !== null) entry.isTicked = false;
+        if (entry.duplicate !== null || !entry.isUsable) entry.isTicked = false;
         this.#known.set(key, entry);
       }
       return entry;

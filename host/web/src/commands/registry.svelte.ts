@@ -69,6 +69,7 @@ export const commands: readonly Command[] = [
   { id: 'previous', label: 'command.previous', keys: ['['], group: 'list', when: isOnTasks, run: () => step(-1) },
   { id: 'pauseAll', label: 'command.pauseAll', keys: [], group: 'tasks', when: () => session.canWrite, run: () => act.attempt(() => session.call('daemon.task.pauseAll', undefined)) },
   { id: 'resumeAll', label: 'command.resumeAll', keys: [], group: 'tasks', when: () => session.canWrite, run: () => act.attempt(() => session.call('daemon.task.resumeAll', undefined)) },
+  { id: 'turtle', label: 'command.turtle', keys: ['t'], group: 'page', when: () => session.canWrite && 'turtle_enabled' in session.slices.config.values, run: switchTurtle },
   { id: 'theme', label: 'command.theme', keys: [], group: 'page', when: () => true, run: switchTheme },
   { id: 'density', label: 'command.density', keys: [], group: 'page', when: () => true, run: () => preferences.set('density', preferences.values.density === 'compact' ? 'comfortable' : 'compact') },
   { id: 'signOut', label: 'command.signOut', keys: [], group: 'page', when: () => session.hasState, run: () => session.signOut() },
@@ -89,6 +90,15 @@ export function command(id: string): Command {
 export function isDark(): boolean {
   const { theme } = preferences.values;
   return theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches);
+}
+
+export function isTurtle(): boolean {
+  return session.slices.config.values['turtle_enabled'] === 'true';
+}
+
+function switchTurtle(): unknown {
+  const values = { turtle_enabled: String(!isTurtle()) };
+  return act.attempt(() => session.call('daemon.config.patch', { expectedRevision: session.slices.config.revision, values }));
 }
 
 function switchTheme(): void {

@@ -33,7 +33,9 @@ export function language(): string {
 
 /** The tag for `Intl`: pseudo-languages format as English. */
 export function locale(): string {
-  return active.startsWith('qps') ? 'en' : active;
+  if (active.startsWith('qps')) return 'en';
+  // The browser's region decides on dates, if it speaks the same language.
+  return navigator.languages.find((tag) => tag.split('-')[0] === active) ?? active;
 }
 
 /** The best of the offered languages for what the browser asks for. */

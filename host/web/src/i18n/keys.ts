@@ -191,6 +191,7 @@ export interface Words {
   "command.theme": null;
   "command.toQueue": { queue: string | number };
   "command.toggle": null;
+  "command.turtle": null;
   "connection.again": null;
   "connection.connected": null;
   "connection.connecting": null;
@@ -506,6 +507,7 @@ export interface Words {
   "queues.more": { name: string | number };
   "queues.mostHelp": null;
   "queues.name": null;
+  "queues.noLimitLow": null;
   "queues.runs": null;
   "queues.schedule": null;
   "queues.scheduled": null;

@@ -153,7 +153,7 @@ function hello(): void {
     minProtocolVersion: 1,
     maxProtocolVersion: 1,
     requestedRole: 'agent',
-    capabilities: ['client.sequences', 'client.selections'],
+    capabilities: ['client.sequences', 'client.selections', 'client.sparseTasks'],
   };
   send('system.hello', params, 30_000, {
     id: null,

@@ -241,19 +241,14 @@ export function paste(text: string): Pasted[] {
       add(curl(line));
       continue;
     }
-    // One link on the line may have spaces in it; several are separated by them.
-    const parts = line.split(/\s+(?=(?:https?|ftps?|sftp|magnet|thunder|ed2k):)/i);
-    for (const part of parts) {
-      const one = link(part.trim());
-      if (one.kind !== 'unknown' || parts.length > 1) {
-        add(one);
-        continue;
-      }
-      // Text around a link: `see https://a.example/b, and …`.
-      const inside = line.match(/(?:https?|ftps?|sftp):\/\/[^\s<>"'）】]+|magnet:\?[^\s<>"']+/gi);
-      if (inside) for (const url of inside) add(link(url.replace(/[.,;:!?)\]]+$/, '')));
-      else add(one);
+    // Text around a link: `see https://a.example/b, and …`.
+    const inside = schemes.test(line) ? null : line.match(/(?:https?|ftps?|sftp):\/\/[^\s<>"'）】]+|magnet:\?[^\s<>"']+/gi);
+    if (inside) {
+      for (const url of inside) add(link(url.replace(/[.,;:!?)\]]+$/, '')));
+      continue;
     }
+    // One link may have spaces in it; several on a line are separated by them.
+    for (const part of line.split(/\s+(?=(?:https?|ftps?|sftp|magnet|thunder|ed2k):)/i)) add(link(part.trim()));
   }
   return found;
 }
