@@ -104,7 +104,7 @@ export type Step = 'top' | 'up' | 'down' | 'bottom';
 export function queueOrder(queueNumber: number): string[] {
   const { columns, store } = { columns: session.store.columns, store: session.store };
   const slots = [...store.slots()].filter((slot) => columns.queue[slot] === queueNumber && columns.status[slot] !== Status.completed);
-  slots.sort((a, b) => (columns.order[a] || Infinity) - (columns.order[b] || Infinity) || columns.created[a]! - columns.created[b]!);
+  slots.sort((a, b) => (columns.order[a] || Infinity) - (columns.order[b] || Infinity) || columns.created[a]! - columns.created[b]! || a - b);
   return slots.map((slot) => columns.ids[slot]!);
 }
 

@@ -41,7 +41,7 @@ export function openDetails(id: string | null): void {
 }
 
 export const commands: readonly Command[] = [
-  { id: 'add', label: 'command.addLong', keys: ['n'], group: 'page', when: () => session.hasState, run: () => overlays.open({ kind: 'add', text: '' }) },
+  { id: 'add', label: 'command.addLong', keys: ['n'], group: 'page', when: () => session.machine.phase !== 'login', run: () => overlays.open({ kind: 'add', text: '' }) },
   { id: 'search', label: 'command.search', keys: ['/'], group: 'page', when: () => true, run: focusSearch },
   { id: 'palette', label: 'command.palette', keys: ['Ctrl+k'], group: 'page', when: () => true, run: () => overlays.open({ kind: 'palette' }) },
   { id: 'help', label: 'command.help', keys: ['?'], group: 'page', when: () => true, run: () => overlays.open({ kind: 'help' }) },

@@ -49,10 +49,11 @@ function compare(key: SortKey, store: Store, collator: Intl.Collator): Compare {
     case 'order': {
       const place = new Map(store.slices.queues.map((queue, at) => [c.queues.find(queue.queueId), at]));
       return (a, b) =>
-        (place.get(c.queue[a]) ?? 0) - (place.get(c.queue[b]) ?? 0) || (c.order[a] || Infinity) - (c.order[b] || Infinity) || c.created[a]! - c.created[b]!;
+        (place.get(c.queue[a]) ?? 0) - (place.get(c.queue[b]) ?? 0) || (c.order[a] || Infinity) - (c.order[b] || Infinity) || c.created[a]! - c.created[b]! || a - b;
     }
     case 'added':
-      return (a, b) => c.created[a]! - c.created[b]!;
+      // Within a second: slots are given in the order of creation.
+      return (a, b) => c.created[a]! - c.created[b]! || a - b;
     case 'finished':
       return (a, b) => c.completed[a]! - c.completed[b]!;
     case 'name':
@@ -96,13 +97,12 @@ export function secondsLeft(store: Store, slot: number): number {
 export function comparison(sorts: readonly Sort[], store: Store, language: string): Compare {
   const collator = new Intl.Collator(language, { numeric: true, sensitivity: 'base' });
   const parts = sorts.map((sort) => [compare(sort.key, store, collator), sort.isDescending ? -1 : 1] as const);
-  const { created, ids } = store.columns;
+  const { created } = store.columns;
   return (a, b) => {
     for (const [part, sign] of parts) {
       const result = part(a, b);
       if (result !== 0) return result * sign;
     }
-    // Difference of infinite keys above is NaN-free: they compare as equal.
-    return created[b]! - created[a]! || (ids[a]! < ids[b]! ? -1 : ids[a]! > ids[b]! ? 1 : 0);
+    return created[b]! - created[a]! || b - a;
   };
 }

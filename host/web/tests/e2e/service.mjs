@@ -55,7 +55,11 @@ export class Service {
     for (;;) {
       const answer = await fetch(`${this.url}/ping`).catch(() => null);
       const status = answer?.ok ? await fetch(`${this.url}/api/v1/setup/status`).catch(() => null) : null;
-      if (status?.ok) return;
+      if (status?.ok) {
+        if (!this.environment.SVC_TOKEN) return;
+        const tasks = await fetch(`${this.url}/api/v1/tasks`, { headers: { authorization: `Bearer ${KEY}` } });
+        if (tasks.ok) return;
+      }
       if (Date.now() > until || this.child.exitCode !== null) throw new Error(`the service did not start:\n${this.log}`);
       await new Promise((done) => setTimeout(done, 50));
     }
