@@ -114,6 +114,7 @@ export interface Words {
   "api.cli": null;
   "api.cliText": null;
   "api.docs": null;
+  "api.example": { name: string | number };
   "api.isOff": null;
   "api.lead": null;
   "api.mcp": null;
@@ -946,6 +947,14 @@ export interface Words {
   "setting.tool_yt_dlp.help": null;
   "setting.turtle_enabled": null;
   "setting.turtle_enabled.help": null;
+  "setting.turtle_schedule_days": null;
+  "setting.turtle_schedule_days.help": null;
+  "setting.turtle_schedule_enabled": null;
+  "setting.turtle_schedule_enabled.help": null;
+  "setting.turtle_schedule_start": null;
+  "setting.turtle_schedule_start.help": null;
+  "setting.turtle_schedule_stop": null;
+  "setting.turtle_schedule_stop.help": null;
   "setting.turtle_speed_limit_bytes": null;
   "setting.turtle_speed_limit_bytes.help": null;
   "setting.turtle_upload_limit_bytes": null;
@@ -1003,6 +1012,7 @@ export interface Words {
   "settings.tools": null;
   "settings.toolsText": null;
   "settings.torrents": null;
+  "settings.turtleWeek": null;
   "settings.unsaved": null;
   "settings.webhooks": null;
   "setup.again": null;
