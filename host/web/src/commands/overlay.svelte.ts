@@ -5,6 +5,7 @@ export type Overlay =
   | { kind: 'palette' }
   | { kind: 'help' }
   | { kind: 'needs' }
+  | { kind: 'facets' }
   | { kind: 'remove'; ids: string[] }
   | { kind: 'rename'; id: string }
   | { kind: 'link'; id: string }
