@@ -252,6 +252,7 @@ impl Records {
     }
 
     /// A record or a closed set, as TypeScript.
+    #[expect(clippy::too_many_lines, reason = "one arm for each form that serde writes")]
     fn item(&self, name: &str, way: Way, uses: &mut BTreeSet<(String, Way)>, both: &BTreeSet<String>) -> String {
         let item = &self.items[name];
         let serde = Serde::of(&item.attrs);
@@ -404,43 +405,7 @@ impl Records {
             both.extend(more);
         }
         let (methods, written) = every(&both);
-        let mut text = "// Written from the sources of the service by the test\n\
-             // `the_types_of_the_web_interface_are_those_of_the_protocol` of host/daemon; UPDATE_EXPECT=1 writes it anew.\n\n\
-             /** The methods of `/rpc`: the params that each takes (`undefined`: none) and its result. */\n\
-             export interface Methods {\n"
-            .to_owned();
-        text += &methods;
-        text += "}\n\nexport type MethodName = keyof Methods;\n\n";
-        text += &set(
-            "methodNames",
-            "MethodNameOfTheService",
-            "The name of every method.",
-            Method::ALL.iter().map(|method| method.name()),
-        );
-        text += &set(
-            "failureKinds",
-            "FailureKind",
-            "Why a task failed: `errorKind` of a task.",
-            FailureKind::ALL.iter().map(|kind| kind.code()),
-        );
-        text += &set(
-            "reasons",
-            "Reason",
-            "The finer cause of an error of a call.",
-            Reason::ALL.iter().map(|reason| reason.name()),
-        );
-        text += &set(
-            "permissionCodes",
-            "PermissionCode",
-            "The first word of a plugin's permission; what follows it is to whom.",
-            Permission::CODES.iter().copied(),
-        );
-        let usual = serde_json::to_string_pretty(&TaskDto::usual()).unwrap();
-        write!(
-            text,
-            "/** What a member of a task is that a sparse snapshot leaves out. */\nexport const usualTask: TaskDto = {usual};\n\n"
-        )
-        .unwrap();
+        let mut text = head(&methods);
         let mut seen = BTreeSet::new();
         for ((name, way), item) in &written {
             let is_new = seen.insert(name.clone()) || (*way == Way::In && both.contains(name));
@@ -453,6 +418,48 @@ impl Records {
         text.push('\n');
         text
     }
+}
+
+/// What comes before the records: the methods, the closed sets, and what a sparse task leaves out.
+fn head(methods: &str) -> String {
+    let mut text = "// Written from the sources of the service by the test\n\
+             // `the_types_of_the_web_interface_are_those_of_the_protocol` of host/daemon; UPDATE_EXPECT=1 writes it anew.\n\n\
+             /** The methods of `/rpc`: the params that each takes (`undefined`: none) and its result. */\n\
+             export interface Methods {\n"
+            .to_owned();
+    text += methods;
+    text += "}\n\nexport type MethodName = keyof Methods;\n\n";
+    text += &set(
+        "methodNames",
+        "MethodNameOfTheService",
+        "The name of every method.",
+        Method::ALL.iter().map(|method| method.name()),
+    );
+    text += &set(
+        "failureKinds",
+        "FailureKind",
+        "Why a task failed: `errorKind` of a task.",
+        FailureKind::ALL.iter().map(|kind| kind.code()),
+    );
+    text += &set(
+        "reasons",
+        "Reason",
+        "The finer cause of an error of a call.",
+        Reason::ALL.iter().map(|reason| reason.name()),
+    );
+    text += &set(
+        "permissionCodes",
+        "PermissionCode",
+        "The first word of a plugin's permission; what follows it is to whom.",
+        Permission::CODES.iter().copied(),
+    );
+    let usual = serde_json::to_string_pretty(&TaskDto::usual()).unwrap();
+    write!(
+            text,
+            "/** What a member of a task is that a sparse snapshot leaves out. */\nexport const usualTask: TaskDto = {usual};\n\n"
+        )
+        .unwrap();
+    text
 }
 
 /// A closed set of texts: a list of them, and their type.
