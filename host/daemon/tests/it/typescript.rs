@@ -29,7 +29,7 @@ fn the_types_of_the_web_interface_are_those_of_the_protocol() {
     let records = Records::of(&host.join("protocol/src"));
     let text = records.write();
     let path = host.join("web/src/rpc/rpc.ts");
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
+    if std::env::vars().any(|(name, _)| name == "UPDATE_EXPECT") {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &text).unwrap();
     }
@@ -56,6 +56,7 @@ struct Records {
 
 /// What serde's attributes say of one container, variant or field.
 #[derive(Default, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an attribute")]
 struct Serde {
     rename: Option<String>,
     rename_all: Option<String>,
@@ -246,7 +247,7 @@ impl Records {
                 ty = ty.trim_end_matches(" | null").to_owned();
             }
             let mark = if is_optional { "?" } else { "" };
-            write!(members, "{}  {name}{mark}: {ty};\n", doc(&field.attrs, "  ")).unwrap();
+            writeln!(members, "{}  {name}{mark}: {ty};", doc(&field.attrs, "  ")).unwrap();
         }
         (members, flat)
     }
@@ -290,7 +291,7 @@ impl Records {
             Data::Enum(data) => {
                 let is_number = serde.is_number || WRITTEN_BY_HAND.iter().any(|(by_hand, _)| *by_hand == name);
                 if is_number {
-                    let members: String = data
+                    let members: Vec<String> = data
                         .variants
                         .iter()
                         .map(|variant| {
@@ -299,6 +300,7 @@ impl Records {
                             format!("{}  {}: {number},\n", doc(&variant.attrs, "  "), variant.ident)
                         })
                         .collect();
+                    let members = members.concat();
                     return format!(
                         "{head}export const {shown} = {{\n{members}}} as const;\nexport type {shown} = (typeof \
                          {shown})[keyof typeof {shown}];\n"
@@ -464,7 +466,8 @@ fn head(methods: &str) -> String {
 
 /// A closed set of texts: a list of them, and their type.
 fn set<'a>(list: &str, ty: &str, about: &str, members: impl Iterator<Item = &'a str>) -> String {
-    let members: String = members.map(|member| format!("  \"{member}\",\n")).collect();
+    let members: Vec<String> = members.map(|member| format!("  \"{member}\",\n")).collect();
+    let members = members.concat();
     format!(
         "/** {about} */\nexport const {list} = [\n{members}] as const;\nexport type {ty} = (typeof {list})[number];\n\n"
     )
