@@ -65,7 +65,7 @@ fn table(directory: &Path) -> String {
     let mut text = "&[".to_owned();
     for (name, forms) in files {
         let [plain, gzip, brotli] = forms.map(|form| match form {
-            Some(path) => format!("Some(include_bytes!({path:?}))"),
+            Some(path) => format!("Some(include_bytes!({:?}))", path.to_str().unwrap()),
             None => "None".to_owned(),
         });
         write!(

@@ -73,6 +73,7 @@ pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) ->
 
 type Answer = BoxFuture<'static, (Reply, bool)>;
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Connection {
     app: App,
     sender: Sender,

@@ -20,7 +20,7 @@ For a link that has expired: what was downloaded is kept, and continued if the n
 pub(crate) const LIMIT_EXAMPLES: &str = "Examples:
   svc limit 3f2a 2.5M                              at once, also while it runs
   svc limit 3f2a 0                                 no limit of its own
-  svc limit --turtle on                            the limits of turtle_speed_limit_bytes and turtle_upload_limit_bytes";
+  svc limit --turtle on                            the turtle_ limits of svc config server, for all";
 
 pub(crate) const TAG_EXAMPLES: &str = "Examples:
   svc tag 3f2a linux iso                           replaces the tags that it has

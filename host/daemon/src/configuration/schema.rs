@@ -430,7 +430,7 @@ pub(crate) fn schema() -> ConfigSchema {
             default: usual.value(key).unwrap_or_else(|| keys::default(key).into_owned()),
             min: range.map(|(least, _)| least),
             max: range.map(|(_, most)| most),
-            choices: choices.iter().map(ToString::to_string).collect(),
+            choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
             unit: (*unit).to_owned(),
             restart,
             secret: *key == PASSWORD,

@@ -29,7 +29,7 @@ fn the_types_of_the_web_interface_are_those_of_the_protocol() {
     let records = Records::of(&host.join("protocol/src"));
     let text = records.write();
     let path = host.join("web/src/rpc/rpc.ts");
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
+    if std::env::vars().any(|(name, _)| name == "UPDATE_EXPECT") {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &text).unwrap();
     }
@@ -56,6 +56,7 @@ struct Records {
 
 /// What serde's attributes say of one container, variant or field.
 #[derive(Default, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an attribute")]
 struct Serde {
     rename: Option<String>,
     rename_all: Option<String>,
@@ -246,12 +247,13 @@ impl Records {
                 ty = ty.trim_end_matches(" | null").to_owned();
             }
             let mark = if is_optional { "?" } else { "" };
-            write!(members, "{}  {name}{mark}: {ty};\n", doc(&field.attrs, "  ")).unwrap();
+            writeln!(members, "{}  {name}{mark}: {ty};", doc(&field.attrs, "  ")).unwrap();
         }
         (members, flat)
     }
 
     /// A record or a closed set, as TypeScript.
+    #[expect(clippy::too_many_lines, reason = "one arm for each form that serde writes")]
     fn item(&self, name: &str, way: Way, uses: &mut BTreeSet<(String, Way)>, both: &BTreeSet<String>) -> String {
         let item = &self.items[name];
         let serde = Serde::of(&item.attrs);
@@ -289,7 +291,7 @@ impl Records {
             Data::Enum(data) => {
                 let is_number = serde.is_number || WRITTEN_BY_HAND.iter().any(|(by_hand, _)| *by_hand == name);
                 if is_number {
-                    let members: String = data
+                    let members: Vec<String> = data
                         .variants
                         .iter()
                         .map(|variant| {
@@ -298,6 +300,7 @@ impl Records {
                             format!("{}  {}: {number},\n", doc(&variant.attrs, "  "), variant.ident)
                         })
                         .collect();
+                    let members = members.concat();
                     return format!(
                         "{head}export const {shown} = {{\n{members}}} as const;\nexport type {shown} = (typeof \
                          {shown})[keyof typeof {shown}];\n"
@@ -404,43 +407,7 @@ impl Records {
             both.extend(more);
         }
         let (methods, written) = every(&both);
-        let mut text = "// Written from the sources of the service by the test\n\
-             // `the_types_of_the_web_interface_are_those_of_the_protocol` of host/daemon; UPDATE_EXPECT=1 writes it anew.\n\n\
-             /** The methods of `/rpc`: the params that each takes (`undefined`: none) and its result. */\n\
-             export interface Methods {\n"
-            .to_owned();
-        text += &methods;
-        text += "}\n\nexport type MethodName = keyof Methods;\n\n";
-        text += &set(
-            "methodNames",
-            "MethodNameOfTheService",
-            "The name of every method.",
-            Method::ALL.iter().map(|method| method.name()),
-        );
-        text += &set(
-            "failureKinds",
-            "FailureKind",
-            "Why a task failed: `errorKind` of a task.",
-            FailureKind::ALL.iter().map(|kind| kind.code()),
-        );
-        text += &set(
-            "reasons",
-            "Reason",
-            "The finer cause of an error of a call.",
-            Reason::ALL.iter().map(|reason| reason.name()),
-        );
-        text += &set(
-            "permissionCodes",
-            "PermissionCode",
-            "The first word of a plugin's permission; what follows it is to whom.",
-            Permission::CODES.iter().copied(),
-        );
-        let usual = serde_json::to_string_pretty(&TaskDto::usual()).unwrap();
-        write!(
-            text,
-            "/** What a member of a task is that a sparse snapshot leaves out. */\nexport const usualTask: TaskDto = {usual};\n\n"
-        )
-        .unwrap();
+        let mut text = head(&methods);
         let mut seen = BTreeSet::new();
         for ((name, way), item) in &written {
             let is_new = seen.insert(name.clone()) || (*way == Way::In && both.contains(name));
@@ -455,9 +422,52 @@ impl Records {
     }
 }
 
+/// What comes before the records: the methods, the closed sets, and what a sparse task leaves out.
+fn head(methods: &str) -> String {
+    let mut text = "// Written from the sources of the service by the test\n\
+             // `the_types_of_the_web_interface_are_those_of_the_protocol` of host/daemon; UPDATE_EXPECT=1 writes it anew.\n\n\
+             /** The methods of `/rpc`: the params that each takes (`undefined`: none) and its result. */\n\
+             export interface Methods {\n"
+            .to_owned();
+    text += methods;
+    text += "}\n\nexport type MethodName = keyof Methods;\n\n";
+    text += &set(
+        "methodNames",
+        "MethodNameOfTheService",
+        "The name of every method.",
+        Method::ALL.iter().map(|method| method.name()),
+    );
+    text += &set(
+        "failureKinds",
+        "FailureKind",
+        "Why a task failed: `errorKind` of a task.",
+        FailureKind::ALL.iter().map(|kind| kind.code()),
+    );
+    text += &set(
+        "reasons",
+        "Reason",
+        "The finer cause of an error of a call.",
+        Reason::ALL.iter().map(|reason| reason.name()),
+    );
+    text += &set(
+        "permissionCodes",
+        "PermissionCode",
+        "The first word of a plugin's permission; what follows it is to whom.",
+        Permission::CODES.iter().copied(),
+    );
+    let usual = serde_json::to_string_pretty(&TaskDto::usual()).unwrap();
+    write!(
+            text,
+            "/** What a member of a task is that a sparse snapshot leaves out. */\nexport const usualTask: TaskDto = {usual};\n\n"
+        )
+        .unwrap();
+    text
+}
+
 /// A closed set of texts: a list of them, and their type.
 fn set<'a>(list: &str, ty: &str, about: &str, members: impl Iterator<Item = &'a str>) -> String {
-    let members: String = members.map(|member| format!("  \"{member}\",\n")).collect();
+    let members: Vec<String> = members.map(|member| format!("  \"{member}\",\n")).collect();
+    let members = members.concat();
     format!(
         "/** {about} */\nexport const {list} = [\n{members}] as const;\nexport type {ty} = (typeof {list})[number];\n\n"
     )

@@ -207,6 +207,7 @@ impl RetryRecord {
 }
 
 impl RareRecord {
+    #[expect(clippy::too_many_lines, reason = "one line for each field of the two records")]
     pub(super) fn of(asked: &PackedSpec) -> Option<Self> {
         let default = TaskSpec::default();
         let spec = asked.rare.as_deref().unwrap_or(&default);
