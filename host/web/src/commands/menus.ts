@@ -2,6 +2,7 @@
 import { t } from '../i18n/index.svelte';
 import { moveToQueue } from './actions';
 import { command, menu } from './registry.svelte';
+import { queueName } from './queues';
 import { session } from './session.svelte';
 import { tasks } from './tasks.svelte';
 import { keyLabel } from './keys';
@@ -27,7 +28,7 @@ export function taskMenu(): (Item | null)[] {
     if (id === 'moveBottom' && session.slices.queues.length > 1) {
       const ids = tasks.targets();
       for (const queue of session.slices.queues) {
-        items.push({ label: t('command.toQueue', { queue: queue.name }), run: () => moveToQueue(ids, queue.queueId) });
+        items.push({ label: t('command.toQueue', { queue: queueName(queue) }), run: () => moveToQueue(ids, queue.queueId) });
       }
     }
   }

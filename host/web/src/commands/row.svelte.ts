@@ -7,6 +7,7 @@ import { stateOf, type State } from '../view/filter';
 import { spans, type Span } from '../view/segments';
 import { progress, secondsLeft } from '../view/sort';
 import { formats } from './formats.svelte';
+import { queueName } from './queues';
 import { session } from './session.svelte';
 
 export interface Shown {
@@ -73,6 +74,7 @@ export function show(slot: number): Shown {
     const when = t('state.retryIn', { when: f.relative(Math.max(0, c.retryAt[slot]! - Date.now() / 1000)) });
     text = failure ? `${text} · ${when}` : when;
   }
+  const queue = store.slices.queues.find((one) => one.queueId === c.queues.texts[c.queue[slot]!]);
   const rate = state === 'seeding' ? c.up[slot]! : c.down[slot]!;
   return {
     id: c.ids[slot]!,
@@ -80,7 +82,7 @@ export function show(slot: number): Shown {
     state,
     word: text,
     site: c.sites.texts[c.site[slot]!]!,
-    queue: store.slices.queues.find((queue) => queue.queueId === c.queues.texts[c.queue[slot]!])?.name ?? '',
+    queue: queue ? queueName(queue) : '',
     order: c.order[slot]!,
     kind: t(`kind.${mediaKinds[c.media[slot]!]!}`),
     share,
