@@ -265,6 +265,7 @@ export interface Words {
   "details.sources": null;
   "details.speed": null;
   "details.tabs": null;
+  "details.tags": null;
   "details.title": { name: string | number };
   "details.trackers": null;
   "details.unsafeTls": null;
@@ -347,6 +348,7 @@ export interface Words {
   "facets.saveView": null;
   "facets.sites": null;
   "facets.states": null;
+  "facets.tags": null;
   "facets.title": null;
   "facets.viewName": null;
   "facets.views": null;
@@ -571,6 +573,14 @@ export interface Words {
   "hooks.useProxy": null;
   "journal.denied": null;
   "journal.event.call": null;
+  "journal.event.called": null;
+  "journal.event.consented": null;
+  "journal.event.disabled": null;
+  "journal.event.enabled": null;
+  "journal.event.installed": null;
+  "journal.event.loaded": null;
+  "journal.event.rolledBack": null;
+  "journal.event.updated": null;
   "journal.memory": { size: string | number };
   "journal.none": null;
   "journal.requests": { count: number };

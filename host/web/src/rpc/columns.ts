@@ -37,18 +37,20 @@ export interface Packed {
   order: Uint32Array;
   group: Uint32Array;
   site: Uint32Array;
+  tags: Uint32Array;
   queue: Uint16Array;
   status: Uint8Array;
   error: Uint8Array;
   flags: Uint8Array;
   media: Uint8Array;
+  tagSets: string[];
   queues: string[];
   groups: string[];
   sites: string[];
 }
 
 const wide = ['total', 'done', 'created', 'completed', 'retryAt', 'link', 'down', 'up'] as const;
-const counts = ['order', 'group', 'site', 'connections', 'peers'] as const;
+const counts = ['order', 'group', 'site', 'tags', 'connections', 'peers'] as const;
 const bytes = ['status', 'error', 'flags', 'media'] as const;
 
 export class Columns {
@@ -68,6 +70,7 @@ export class Columns {
   order: Uint32Array;
   group: Uint32Array;
   site: Uint32Array;
+  tags: Uint32Array;
   connections: Uint32Array;
   peers: Uint32Array;
   queue: Uint16Array;
@@ -75,6 +78,8 @@ export class Columns {
   error: Uint8Array;
   flags: Uint8Array;
   media: Uint8Array;
+  /** Each set of tags that occurs, one tag on each line. */
+  tagSets = new Interned();
   queues = new Interned();
   groups = new Interned();
   sites = new Interned();
@@ -92,6 +97,7 @@ export class Columns {
     this.order = new Uint32Array(capacity);
     this.group = new Uint32Array(capacity);
     this.site = new Uint32Array(capacity);
+    this.tags = new Uint32Array(capacity);
     this.connections = new Uint32Array(capacity);
     this.peers = new Uint32Array(capacity);
     this.queue = new Uint16Array(capacity);
@@ -126,6 +132,7 @@ export class Columns {
     this.order[slot] = row.order;
     this.group[slot] = this.groups.number(row.group);
     this.site[slot] = this.sites.number(row.site);
+    this.tags[slot] = this.tagSets.number(row.tags);
     this.queue[slot] = this.queues.number(row.queue);
     this.status[slot] = row.status;
     this.error[slot] = row.error;
@@ -158,11 +165,13 @@ export class Columns {
       order: this.order.slice(0, n),
       group: this.group.slice(0, n),
       site: this.site.slice(0, n),
+      tags: this.tags.slice(0, n),
       queue: this.queue.slice(0, n),
       status: this.status.slice(0, n),
       error: this.error.slice(0, n),
       flags: this.flags.slice(0, n),
       media: this.media.slice(0, n),
+      tagSets: this.tagSets.texts,
       queues: this.queues.texts,
       groups: this.groups.texts,
       sites: this.sites.texts,
@@ -175,13 +184,14 @@ export class Columns {
 
   static unpack(packed: Packed): Columns {
     const columns = new Columns(Math.max(1024, Math.ceil(packed.length * 1.25)));
-    const { length, ids, names, queues, groups, sites, ...arrays } = packed;
+    const { length, ids, names, tagSets, queues, groups, sites, ...arrays } = packed;
     for (const [name, values] of Object.entries(arrays)) {
       (columns[name as keyof typeof arrays] as Float64Array).set(values as Float64Array);
     }
     columns.length = length;
     columns.ids = ids;
     columns.names = names;
+    columns.tagSets = new Interned(tagSets);
     columns.queues = new Interned(queues);
     columns.groups = new Interned(groups);
     columns.sites = new Interned(sites);

@@ -78,6 +78,8 @@ export interface Row {
   flags: number;
   media: number;
   link: number;
+  /** Its tags, one on each line. */
+  tags: string;
 }
 
 /** Fields at their default may be missing on the wire. */
@@ -109,6 +111,7 @@ export function rowOf(task: Partial<TaskDto> & { taskId: string }): Row {
     flags,
     media: mediaNumber(name),
     link: hash53(hash === '' ? sameLink(shown) : `btih:${hash.toLowerCase()}`),
+    tags: (task.tags ?? []).join('\n'),
   };
 }
 

@@ -9,6 +9,7 @@ export interface Facets {
   queues: Map<string, number>;
   groups: Map<string, number>;
   sites: Map<string, number>;
+  tags: Map<string, number>;
   kinds: Map<MediaKind | 'torrent', number>;
 }
 
@@ -26,6 +27,7 @@ export function count(store: Store): Facets {
   const queues = new Uint32Array(c.queues.texts.length);
   const groups = new Uint32Array(c.groups.texts.length);
   const sites = new Uint32Array(c.sites.texts.length);
+  const tagSets = new Uint32Array(c.tagSets.texts.length);
   const media = new Uint32Array(mediaKinds.length);
   let torrents = 0;
   let all = 0;
@@ -41,12 +43,15 @@ export function count(store: Store): Facets {
     queues[c.queue[slot]!]!++;
     groups[c.group[slot]!]!++;
     sites[c.site[slot]!]!++;
+    tagSets[c.tags[slot]!]!++;
     media[c.media[slot]!]!++;
   }
+  const tags = new Map<string, number>();
+  for (const [set, number] of counted(tagSets, c.tagSets.texts)) for (const tag of set.split('\n')) tags.set(tag, (tags.get(tag) ?? 0) + number);
   const kinds: Facets['kinds'] = new Map();
   if (torrents > 0) kinds.set('torrent', torrents);
   media.forEach((number, at) => number > 0 && kinds.set(mediaKinds[at]!, number));
-  return { all, states, queues: counted(queues, c.queues.texts), groups: counted(groups, c.groups.texts), sites: counted(sites, c.sites.texts), kinds };
+  return { all, states, queues: counted(queues, c.queues.texts), groups: counted(groups, c.groups.texts), sites: counted(sites, c.sites.texts), tags, kinds };
 }
 
 /** The largest first. */

@@ -1,4 +1,4 @@
-// The filter language: free words and `is: queue: group: site: kind: size:>1G added:<7d error:disk-full`, each with `-`
+// The filter language: free words and `is: queue: group: site: tag: kind: size:>1G added:<7d error:disk-full`, each with `-`
 // in front to exclude. Values of one key are alternatives; different keys must all hold.
 import { Flag, mediaKinds, Status } from '../rpc/row';
 import { failureKinds } from '../rpc/rpc';
@@ -7,7 +7,7 @@ import type { Store } from '../store/store';
 export const states = ['active', 'waiting', 'paused', 'failed', 'done', 'seeding', 'missing', 'login'] as const;
 export type State = (typeof states)[number];
 
-export type Key = 'is' | 'queue' | 'group' | 'site' | 'kind' | 'size' | 'added' | 'finished' | 'error';
+export type Key = 'is' | 'queue' | 'group' | 'site' | 'tag' | 'kind' | 'size' | 'added' | 'finished' | 'error';
 
 export interface Token {
   /** Nothing for a free word. */
@@ -18,7 +18,7 @@ export interface Token {
   isKnown: boolean;
 }
 
-const keys: readonly string[] = ['is', 'queue', 'group', 'site', 'kind', 'size', 'added', 'finished', 'error'] satisfies Key[];
+const keys: readonly string[] = ['is', 'queue', 'group', 'site', 'tag', 'kind', 'size', 'added', 'finished', 'error'] satisfies Key[];
 
 /** Splits at spaces outside of double quotes. */
 function pieces(text: string): string[] {
@@ -153,6 +153,14 @@ function test(token: Token, store: Store, now: number): Test {
         const site = columns.sites.texts[columns.site[slot]!]!;
         return site === value || site.endsWith(`.${value}`);
       };
+    case 'tag': {
+      // Sets may come after the filter was compiled, so each is looked at when it is met first.
+      const known: boolean[] = [];
+      return (slot) => {
+        const set = columns.tags[slot]!;
+        return (known[set] ??= columns.tagSets.texts[set]!.toLowerCase().split('\n').includes(value));
+      };
+    }
     case 'kind': {
       if (value === 'torrent') return (slot) => (columns.flags[slot]! & Flag.torrent) !== 0;
       const wanted = mediaKinds.findIndex((kind) => kind === value);
@@ -186,10 +194,10 @@ function named(
   column: 'queue' | 'group',
   value: string,
 ): Test {
-  const ids = all.filter(([id, name]) => id.toLowerCase() === value || name.toLowerCase() === value).map(([id]) => id);
-  const numbers = new Set(ids.map((id) => interned.find(id)));
-  if (ids.length === 0 && column === 'group' && value === 'none') numbers.add(0);
-  return (slot) => numbers.has(columns[column][slot]!);
+  const ids = new Set(all.filter(([id, name]) => id.toLowerCase() === value || name.toLowerCase() === value).map(([id]) => id));
+  if (ids.size === 0 && column === 'group' && value === 'none') ids.add('');
+  // By text: the first task of a queue may come after the filter was compiled.
+  return (slot) => ids.has(interned.texts[columns[column][slot]!]!);
 }
 
 /** Compiles tokens to a test of slots. Unknown tokens with a key restrict nothing; the field shows them as unknown. */

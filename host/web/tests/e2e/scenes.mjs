@@ -266,9 +266,14 @@ export const scenes = {
       await check('history');
       await page.keyboard.press('5');
       await drawer.getByLabel('Speed limit of this task').fill('1M');
+      await drawer.getByLabel('Tags, separated by commas').fill('work, Big One');
       await drawer.getByRole('button', { name: 'Save' }).click();
       await page.getByText('Saved', { exact: true }).waitFor();
       await check('options');
+      await page.keyboard.press('/');
+      await page.keyboard.type('tag:"big one"');
+      await until(page, () => document.querySelector('[data-grid]')?.getAttribute('aria-rowcount') === '2');
+      await page.keyboard.press('Escape');
       await row(page, 'second.bin').click();
       await drawer.getByRole('heading', { name: 'second.bin' }).waitFor();
       await page.keyboard.press('F2');

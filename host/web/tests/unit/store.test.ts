@@ -23,6 +23,7 @@ const task: fc.Arbitrary<Wire> = fc.record({
   queueId: fc.constantFrom('q1', 'q2'),
   groupId: fc.constantFrom('', 'g1'),
   createdAt: fc.constantFrom('100', '200', '300'),
+  tags: fc.constantFrom([], ['x'], ['x', 'Y']),
   errorKind: fc.constantFrom('', 'gone', 'a-new-kind'),
 });
 
@@ -41,7 +42,7 @@ function packed(tasks: readonly Wire[]) {
 
 function fill(tasks: readonly Wire[]): Store {
   const store = new Store();
-  store.snapshot(packed(tasks), { ...noSlices }, []);
+  store.snapshot(packed(tasks), { ...noSlices, queues: [{ queueId: 'q2', name: 'Later' }] as typeof noSlices.queues }, []);
   store.changed();
   return store;
 }
@@ -52,7 +53,7 @@ function rows(store: Store): Record<string, Partial<Row>> {
   for (const slot of store.slots()) {
     found[c.ids[slot]!] = {
       name: c.names[slot]!, status: c.status[slot]!, total: c.total[slot]!, done: c.done[slot]!, queue: c.queues.texts[c.queue[slot]!]!,
-      group: c.groups.texts[c.group[slot]!]!, site: c.sites.texts[c.site[slot]!]!, created: c.created[slot]!, error: c.error[slot]!, flags: c.flags[slot]!,
+      group: c.groups.texts[c.group[slot]!]!, site: c.sites.texts[c.site[slot]!]!, created: c.created[slot]!, error: c.error[slot]!, flags: c.flags[slot]!, tags: c.tagSets.texts[c.tags[slot]!]!,
     };
   }
   return found;
@@ -60,8 +61,8 @@ function rows(store: Store): Record<string, Partial<Row>> {
 
 function model(tasks: ReadonlyMap<string, Wire>): Record<string, Partial<Row>> {
   return Object.fromEntries([...tasks].map(([id, one]) => {
-    const { name, status, total, done, queue, group, site, created, error, flags } = rowOf(one);
-    return [id, { name, status, total, done, queue, group, site, created, error, flags }];
+    const { name, status, total, done, queue, group, site, created, error, flags, tags } = rowOf(one);
+    return [id, { name, status, total, done, queue, group, site, created, error, flags, tags }];
   }));
 }
 
@@ -93,7 +94,7 @@ it('is after events what a snapshot would be, however they are cut into batches'
 });
 
 it('keeps the list and the counts as a naive filter and sort would', () => {
-  const filters = fc.constantFrom('', 'is:active', 'is:failed is:done', '-is:paused', 'drei', 'size:>1M', 'kind:video', 'site:b.test', 'error:any', 'is:waiting drei', 'kind:torrent');
+  const filters = fc.constantFrom('', 'is:active', 'is:failed is:done', '-is:paused', 'drei', 'size:>1M', 'kind:video', 'site:b.test', 'error:any', 'is:waiting drei', 'kind:torrent', 'queue:later', 'group:none', 'tag:y', '-tag:x');
   const sorts = fc.constantFrom('-added', 'name', '-size,name', 'state,-added', 'order', 'progress', 'site,-name', 'speed');
   fc.assert(
     fc.property(fc.uniqueArray(task, { selector: (one) => one.taskId }), fc.array(fc.array(event, { maxLength: 4 }), { maxLength: 8 }), filters, sorts, (first, batches, filter, order) => {
