@@ -577,9 +577,14 @@ export interface Words {
   "journal.event.consented": null;
   "journal.event.disabled": null;
   "journal.event.enabled": null;
+  "journal.event.hostChosen": null;
   "journal.event.installed": null;
   "journal.event.loaded": null;
+  "journal.event.pinned": null;
+  "journal.event.removed": null;
   "journal.event.rolledBack": null;
+  "journal.event.switched": null;
+  "journal.event.tripped": null;
   "journal.event.updated": null;
   "journal.memory": { size: string | number };
   "journal.none": null;
