@@ -19,6 +19,8 @@ class Session {
   server = $state.raw<Server | null>(null);
   /** Everything but the tasks. Each part is replaced as a whole. */
   slices = $state.raw<Slices>(noSlices);
+  /** A key was entered and the service has not taken it yet: the form stays until it is live. */
+  isSigningIn = $state(false);
   /** Whether a snapshot was ever shown. */
   hasState = $state(false);
   #client = new Client((message) => this.#hear(message));
@@ -71,6 +73,7 @@ class Session {
   }
 
   async signIn(key: string, keep: boolean): Promise<void> {
+    this.isSigningIn = true;
     await rememberKey(key, keep);
     this.#client.start(key);
   }
@@ -81,6 +84,7 @@ class Session {
   }
 
   async #leave(): Promise<void> {
+    this.isSigningIn = false;
     await forgetKey();
     this.#client.signOut();
   }
@@ -132,6 +136,7 @@ class Session {
       case 'machine':
         if (this.machine.phase === 'live' && message.machine.phase !== 'live') this.liveAt = Date.now();
         this.machine = message.machine;
+        if (message.machine.phase === 'live') this.isSigningIn = false;
         this.nextAt = message.nextAt;
         this.server = message.server;
         break;
