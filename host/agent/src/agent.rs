@@ -13,6 +13,7 @@ use tokio::{io::DuplexStream, net::TcpListener, sync::watch};
 use crate::{
     access::key::{AccessKey, NoRandom, SetupCode},
     capture::pending::Pending,
+    desk::Desk,
     gate::Gate,
     link::{connect::Connect, daemon::Daemon, questions::Subscribers},
     projection::hub::Hub,
@@ -161,6 +162,11 @@ impl Agent {
     /// aria2's interface, for the embedding program.
     pub fn aria2(&self) -> Aria2 {
         Aria2::new(Arc::clone(&self.app.aria2))
+    }
+
+    /// The agent as its desktop sees it.
+    pub fn desk(&self) -> Desk {
+        Desk::new(self.app.clone())
     }
 
     /// The listening address.

@@ -12,6 +12,7 @@
 //!
 //! # Layers
 //! - `agent`: what is started, in which order, and how it ends
+//! - `desk`: what a desktop shows of it
 //! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `socket`, `committed` and `state`, which
 //!   they share
 //! - `serve`: the listener
@@ -27,6 +28,7 @@
 mod access;
 mod agent;
 mod capture;
+mod desk;
 mod gate;
 mod link;
 mod metrics;
@@ -39,6 +41,7 @@ mod surface;
 pub use access::key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use agent::{Agent, StartError};
 pub use aria2::Ending;
+pub use desk::{Desk, DeskView};
 pub use link::connect::{ByteStream, Connect, ConnectError, Found};
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey, RestartRequest},

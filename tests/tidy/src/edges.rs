@@ -13,7 +13,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("import", &["metainfo", "protocol", "transfer"]),
     ("transfer-http", &["transfer", "egress"]),
     ("private-files", &[]),
-    ("key-store", &[]),
+    ("message-bus", &[]),
+    ("key-store", &["message-bus"]),
     ("confined", &[]),
     ("metainfo", &["transfer"]),
     ("peer-discovery", &["egress", "metainfo", "private-files", "transfer"]),
@@ -109,6 +110,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("service", &["agent", "daemon"]),
+    ("desktop", &["agent", "command", "message-bus", "protocol"]),
     ("command", &["protocol", "transfer", "engine"]),
     (
         "get",
@@ -195,6 +197,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "engine",
             "protocol",
             "daemon",
+            "desktop",
             "agent",
             "aria2",
             "plugin-host",
@@ -266,7 +269,16 @@ const WALLS: &[(&str, &[&str])] = &[
     ("wasmtime-wasi", &["plugin-wasm"]),
     (
         "clap",
-        &["aria2c", "author", "cli", "command", "get", "host", "market-tool"],
+        &[
+            "aria2c",
+            "author",
+            "cli",
+            "command",
+            "desktop",
+            "get",
+            "host",
+            "market-tool",
+        ],
     ),
     ("indicatif", &["cli", "get"]),
     // Readers of archives, which run in a child process only.

@@ -11,6 +11,7 @@ mod hostile_docs;
 mod hostile_ftp;
 mod hostile_origins;
 mod kill_loop;
+mod packaging;
 mod place;
 mod power_cut;
 mod remote;

@@ -1,6 +1,7 @@
 //! The service: agent and daemon as processes, and everybody who talks to them.
 
 mod author;
+mod desktop;
 mod foreign;
 mod groups;
 pub(crate) mod guest;
