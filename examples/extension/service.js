@@ -92,6 +92,6 @@ export const setUp = (token, code) => call('/api/v1/setup', { token, code });
 export async function check() {
   const { key } = await settings();
   const params = key ? [`token:${key}`] : [];
-  const { error } = await call('/jsonrpc', { jsonrpc: '2.0', id: 'check', method: 'aria2.getGlobalStat', params });
+  const { error } = await call('/jsonrpc', { jsonrpc: '2.0', id: 'check', method: 'aria2.tellActive', params });
   if (error) throw new Error(key ? 'the service does not accept the key' : `the service wants a key (${error.message})`);
 }

@@ -186,7 +186,7 @@ try {
   console.log(`settings: ${await said.jsonValue()}`);
   await popup.fill('[name=key]', '');
   await popup.click('button');
-  await popup.waitForFunction(() => document.getElementById('problem').textContent === 'Saved; the service answers.');
+  await until('the service answers', async () => (await popup.textContent('#problem')) === 'Saved; the service answers.');
   await popup.close();
 
   // Away: the browser does it.

@@ -18,6 +18,8 @@ use crate::{
 pub struct DeskView {
     /// Downloads that wait for confirmation, oldest first.
     pub captures: Vec<PendingCaptureDto>,
+    /// All tasks; `None` until the daemon's state is known. A task that is done at once is seen only here.
+    pub tasks: Option<usize>,
     /// Tasks that are not paused and neither completed nor failed.
     pub unfinished: u64,
     /// Those of them that transfer now.
@@ -64,12 +66,18 @@ impl Desk {
     pub fn view(&self) -> DeskView {
         let settings = self.app.gate.settings.current();
         let preference = |name: &str| settings.preferences.values.get(name);
-        let (unfinished, active) = self.app.daemon.hub.with_tasks(|tasks| {
+        let is_known = self.app.daemon.known().is_ok();
+        let (tasks, unfinished, active) = self.app.daemon.hub.with_tasks(|tasks| {
             let stats = tasks.stats();
-            (stats.active_tasks + stats.pending_tasks, stats.active_tasks)
+            (
+                tasks.len(),
+                stats.active_tasks + stats.pending_tasks,
+                stats.active_tasks,
+            )
         });
         DeskView {
             captures: self.app.pending.list(),
+            tasks: is_known.then_some(tasks),
             unfinished,
             active,
             do_not_disturb: preference("do_not_disturb").and_then(switches::is_on) == Some(true),

@@ -145,6 +145,9 @@ impl State {
     }
 
     fn look(&mut self, view: DeskView, effects: &mut Vec<Effect>) {
+        let is_new = |before: usize| view.tasks.is_some_and(|tasks| tasks > before);
+        // A task that was done between two looks.
+        let has_more = self.view.tasks.is_some_and(is_new);
         self.view = view;
         self.show_captures(effects);
         let is_awake = self.view.keep_awake && self.view.active > 0;
@@ -152,7 +155,7 @@ impl State {
             self.is_awake = is_awake;
             effects.push(Effect::KeepAwake(is_awake));
         }
-        self.follow_work(effects);
+        self.follow_work(has_more, effects);
     }
 
     fn show_captures(&mut self, effects: &mut Vec<Effect>) {
@@ -190,7 +193,7 @@ impl State {
     }
 
     /// Begins the countdown when the last download has ended, and stops it when there is work again.
-    fn follow_work(&mut self, effects: &mut Vec<Effect>) {
+    fn follow_work(&mut self, has_more: bool, effects: &mut Vec<Effect>) {
         let wanted = AfterFinish::named(&self.view.after_finish);
         if wanted.is_none() || self.view.unfinished > 0 {
             if self.countdown.take().is_some() {
@@ -200,7 +203,7 @@ impl State {
             self.has_worked = wanted.is_some();
             return;
         }
-        let Some(action) = wanted.filter(|_| self.has_worked) else {
+        let Some(action) = wanted.filter(|_| self.has_worked || (has_more && self.countdown.is_none())) else {
             return;
         };
         self.has_worked = false;
@@ -431,6 +434,21 @@ mod tests {
         let over = state.apply(Input::CountdownOver);
         assert_eq!(over[1..], [Effect::ClearAfterFinish, Effect::Finish(AfterFinish::Quit)]);
         assert_eq!(state.apply(view(&[], 0, "")), []);
+    }
+
+    #[test]
+    fn a_download_between_two_looks_counts_and_tasks_of_before_do_not() {
+        let mut state = State::default();
+        let mut look = |tasks| {
+            let Input::View(view) = view(&[], 0, "quit") else {
+                unreachable!()
+            };
+            state.apply(Input::View(DeskView { tasks, ..view }))
+        };
+        assert_eq!(look(None), []);
+        assert_eq!(look(Some(7)), [], "those of the last session");
+        assert_eq!(look(Some(8)).len(), 2);
+        assert_eq!(look(Some(8)), []);
     }
 
     #[test]

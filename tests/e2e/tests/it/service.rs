@@ -22,6 +22,7 @@ mod plugin_previews;
 pub(crate) mod plugin_sites;
 pub(crate) mod plugins;
 mod preview_sizes;
+mod proxies;
 mod restart;
 mod rss;
 mod rss_kill_loop;
