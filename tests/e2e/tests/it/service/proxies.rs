@@ -57,7 +57,15 @@ impl Proxy {
                 "-days",
                 "2",
             ])
-            .args(["-subj", "/CN=nas", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout"])
+            .args([
+                "-subj",
+                "/CN=nas",
+                "-addext",
+                "subjectAltName=IP:127.0.0.1",
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
+                "-keyout",
+            ])
             .arg(own.path().join("nas.key"))
             .arg("-out")
             .arg(own.path().join("nas.pem"))
