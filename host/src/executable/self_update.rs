@@ -16,9 +16,9 @@ continue with the new version.";
 pub(super) struct SelfUpdateArgs {
     /// Install this version instead of the newest
     #[arg(long, value_name = "VERSION")]
-    version: Option<String>,
+    to: Option<String>,
     /// Also if it is older than the installed one
-    #[arg(long, requires = "version")]
+    #[arg(long, requires = "to")]
     allow_older: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn run(args: &SelfUpdateArgs) -> anyhow::Result<Exit> {
     }
     let mut command = Command::new("sh");
     command.arg(&script).arg("--prefix").arg(prefix);
-    if let Some(version) = &args.version {
+    if let Some(version) = &args.to {
         command.arg("--version").arg(version);
     }
     if args.allow_older {

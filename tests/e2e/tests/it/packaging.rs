@@ -11,8 +11,9 @@ use std::{
 
 use e2e::{
     Run, Service, Svc, binary, http, python,
-    service::{KEY, wait_until},
+    service::{KEY, signal, wait_until},
 };
+use rustix::process::Signal;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -110,6 +111,15 @@ impl Image {
     }
 }
 
+/// Asks the first process of the container to end, as a runtime does; what entered it ends then, too.
+fn stop(service: Service) {
+    let entered = service.pid();
+    let children = fs::read_to_string(format!("/proc/{entered}/task/{entered}/children")).expect("it runs");
+    let first = children.split_whitespace().next().and_then(|pid| pid.parse().ok());
+    signal(first.expect("the container has a process"), Signal::TERM);
+    assert_eq!(service.finish().code, Some(0));
+}
+
 #[test]
 fn the_container_downloads_restarts_and_names_a_wrong_user() {
     let image = Image::build();
@@ -153,8 +163,7 @@ fn the_container_downloads_restarts_and_names_a_wrong_user() {
         assert_eq!((owner.uid(), owner.gid()), (1000, 1000));
         let tasks = call("GET", "/api/v1/tasks", None);
         assert!(tasks.body.to_string().contains("file.bin"), "kept in the volume");
-        drop(service);
-        wait_until("its port is free", || TcpListener::bind(&address).is_ok());
+        stop(service);
     }
     let names = fs::read_dir(image.root())
         .expect("it is there")
