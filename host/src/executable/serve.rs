@@ -200,7 +200,7 @@ async fn attend(agent: &Agent, edition: Edition, environment: &Environment) {
         let page = greeting::page(agent);
         return desktop::attend(agent.desk(), page, environment).await;
     }
-    std::future::pending().await;
+    std::future::pending::<()>().await;
 }
 
 /// Prints the greeting once everything is up, then resolves only if the daemon fails to start.
