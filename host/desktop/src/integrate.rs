@@ -11,7 +11,7 @@ mod pieces;
 #[cfg(any(windows, test))]
 mod windows;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use command::{Exit, print_json, print_lines};
@@ -90,16 +90,6 @@ fn lines(steps: &[Step], is_dry_run: bool) -> Vec<String> {
         lines.push("nothing of Svc is installed here".to_owned());
     }
     lines
-}
-
-/// A path as text; a desktop's files are UTF-8.
-fn text_of(path: &Path) -> anyhow::Result<&str> {
-    path.to_str().with_context(|| {
-        format!(
-            "the path of this executable ({}) is not UTF-8; install it elsewhere",
-            path.display()
-        )
-    })
 }
 
 #[cfg(test)]

@@ -160,7 +160,12 @@ impl State {
 
     fn show_captures(&mut self, effects: &mut Vec<Effect>) {
         let waiting = &self.view.captures;
-        if waiting.is_empty() {
+        let was_shown = |capture: &PendingCaptureDto| {
+            let own = Topic::Capture(capture.transaction_id.clone());
+            self.shown.contains_key(&own) || self.shown.contains_key(&Topic::Captures)
+        };
+        // The page is opened once for what waits together.
+        if !waiting.iter().any(was_shown) {
             self.is_page_open = false;
         }
         let mut wanted = BTreeMap::new();

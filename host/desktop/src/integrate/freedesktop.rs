@@ -12,8 +12,7 @@ use command::{UsageError, directories};
 
 use super::{
     Wish, mime_apps,
-    pieces::{Act, MARK, Piece, Step, replace},
-    text_of,
+    pieces::{Act, MARK, Piece, Step, replace, text_of},
 };
 
 /// The same entries as in packages, where the executable is found by its name.

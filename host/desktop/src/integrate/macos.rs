@@ -6,8 +6,7 @@ use std::{path::Path, process::Command};
 
 use super::{
     Wish,
-    pieces::{MARK, Piece},
-    text_of,
+    pieces::{MARK, Piece, text_of},
 };
 
 /// The types in the applet's `Info.plist`.

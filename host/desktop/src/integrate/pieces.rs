@@ -139,6 +139,16 @@ pub(super) fn replace(path: &Path, contents: &str) -> anyhow::Result<()> {
     file.persist(path).map(drop).with_context(act)
 }
 
+/// A path as text; a desktop's files are UTF-8.
+pub(super) fn text_of(path: &Path) -> anyhow::Result<&str> {
+    path.to_str().with_context(|| {
+        format!(
+            "the path of this executable ({}) is not UTF-8; install it elsewhere",
+            path.display()
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,8 +3,7 @@
 
 use super::{
     Wish,
-    pieces::{Act, Step},
-    text_of,
+    pieces::{Act, Step, text_of},
 };
 
 /// The classes that Svc owns, by which `OpenWithProgids` refers to it.

@@ -58,6 +58,8 @@ impl Desktop {
             ("SVC_DATA_DIR", self.home.data()),
             ("SVC_SAVE_DIR", self.home.downloads()),
             ("PATH", PathBuf::from("/usr/bin:/bin")),
+            // Without one, xdg-open looks for browsers of terminals only. Nothing connects to it.
+            ("DISPLAY", PathBuf::from(":99")),
         ]
     }
 

@@ -1,7 +1,7 @@
 //! A desktop beside its agent: notifications, keeping awake, and what follows the last download. The desktop's services are
 //! those of python-dbusmock, on a session bus of the test's own.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
 
 use e2e::{Home, Running, Service, Svc, http, service::wait_until};
 use serde_json::{Value, json};
@@ -214,21 +214,22 @@ fn a_notification_asks_and_its_buttons_decide() {
     );
     wait_until("both notifications are withdrawn", || {
         desktop
-            .mock(&[
-                NOTIFICATIONS,
-                NOTIFICATIONS_PATH,
-                &format!("{MOCK}.GetMethodCalls"),
-                "CloseNotification",
-            ])
-            .matches("uint32")
-            .count()
+            .calls(NOTIFICATIONS, NOTIFICATIONS_PATH, "CloseNotification")
+            .len()
             >= 2
     });
-    // Awake from the first byte to the last.
-    wait_until("the computer was kept awake and may sleep again", || {
+    // Awake while something transfers, here from a server that never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let url = format!("http://{}/slow.bin", silent.local_addr().expect("it listens"));
+    desktop.svc(&["add", &url]);
+    wait_until("the computer is kept awake", || {
         let began = desktop.calls(PORTAL, PORTAL_PATH, "Inhibit");
+        began.iter().any(|call| call.contains("Downloads are running"))
+    });
+    desktop.svc(&["pause-all"]);
+    wait_until("the computer may sleep again", || {
         let ended = desktop.mock(&[PORTAL, "/request", &format!("{MOCK}.GetMethodCalls"), "Close"]);
-        began.iter().any(|call| call.contains("Downloads are running")) && ended.contains("uint64")
+        ended.contains("uint64")
     });
 
     desktop.svc(&["config", "server", "set", "do_not_disturb=true"]);
