@@ -51,6 +51,11 @@ impl Desk {
         }
     }
 
+    /// Resolves once the daemon's state is known.
+    pub async fn connected(&self) {
+        self.app.daemon.connected().await;
+    }
+
     /// Resolves once the view may be another one. Cancel-safe.
     pub async fn changed(&mut self) {
         // The senders live as long as the agent, whose end drops this future.

@@ -9,7 +9,10 @@ use std::{process::Child, time::Duration};
 use agent::Desk;
 use command::{browser, environment::Environment};
 use message_bus::BusAddress;
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
 
 use self::{
     bus::{Bus, Buses, Command, Report},
@@ -50,9 +53,31 @@ pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
         browser: None,
     };
     let mut state = State::default();
+    // Tasks of before are none that end now.
+    desk.connected().await;
+    let mut input = Input::View(desk.view());
     loop {
-        let input = tokio::select! {
-            () = changed(&mut desk) => Input::View(desk.view()),
+        let mut effects = state.apply(input);
+        while !effects.is_empty() {
+            let mut failed = Vec::new();
+            for effect in effects {
+                match driver.carry_out(effect, &desk).await {
+                    Done::Yes => {}
+                    Done::Failed(message) => failed.extend(state.apply(Input::Failed(message))),
+                    Done::Quit => return,
+                }
+            }
+            effects = failed;
+        }
+        input = next(&mut desk, &mut reports, &mut driver).await;
+    }
+}
+
+/// The next thing that happens.
+async fn next(desk: &mut Desk, reports: &mut mpsc::Receiver<Report>, driver: &mut Driver) -> Input {
+    loop {
+        return tokio::select! {
+            () = changed(desk) => Input::View(desk.view()),
             Some(report) = reports.recv() => match report {
                 Report::Pressed(topic, button) => Input::Pressed { topic, button },
                 Report::Closed(topic) => Input::Closed(topic),
@@ -67,18 +92,6 @@ pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
                 Input::CountdownOver
             }
         };
-        let mut effects = state.apply(input);
-        while !effects.is_empty() {
-            let mut failed = Vec::new();
-            for effect in effects {
-                match driver.carry_out(effect, &desk).await {
-                    Done::Yes => {}
-                    Done::Failed(message) => failed.extend(state.apply(Input::Failed(message))),
-                    Done::Quit => return,
-                }
-            }
-            effects = failed;
-        }
     }
 }
 
