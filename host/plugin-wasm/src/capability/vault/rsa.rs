@@ -1,7 +1,10 @@
 //! Encryption to the public key of a site, as login forms of sites do in the browser (RFC 8017).
 
 use getrandom::SysRng;
-use rsa::{Oaep, Pkcs1v15Encrypt, PublicKey, pkcs1::DecodeRsaPublicKey as _, pkcs8::DecodePublicKey as _};
+use rsa::{
+    Oaep, Pkcs1v15Encrypt, RsaPublicKey, pkcs1::DecodeRsaPublicKey as _, pkcs8::DecodePublicKey as _,
+    rand_core::UnwrapErr,
+};
 use sha1::Sha1;
 
 /// The most bytes of a key as text: one of 8,192 bits has 1.5 KiB.
@@ -14,14 +17,17 @@ pub(super) fn encrypt(key: &str, plain: &[u8], is_oaep: bool) -> Result<Vec<u8>,
         let reason = format!("the key has {} bytes; the limit is {MAX_KEY_BYTES}", key.len());
         return Err(reason);
     }
-    let key = PublicKey::from_public_key_pem(key)
+    let key = RsaPublicKey::from_public_key_pem(key)
         .ok()
-        .or_else(|| PublicKey::from_pkcs1_pem(key).ok())
+        .or_else(|| RsaPublicKey::from_pkcs1_pem(key).ok())
         .ok_or("it is no RSA key of 4,096 bits at most, as PEM of X.509 or PKCS #1")?;
+    // The kernel either has random numbers or never had: a call that worked is followed by others that do.
+    getrandom::fill(&mut [0; 32]).map_err(|error| format!("there are no random numbers: {error}"))?;
+    let mut random = UnwrapErr(SysRng);
     let encrypted = if is_oaep {
-        key.encrypt(&mut SysRng, Oaep::<Sha1>::new(), plain)
+        key.encrypt(&mut random, Oaep::<Sha1>::new(), plain)
     } else {
-        key.encrypt(&mut SysRng, Pkcs1v15Encrypt, plain)
+        key.encrypt(&mut random, Pkcs1v15Encrypt, plain)
     };
     encrypted.map_err(|error| format!("the secret cannot be encrypted to this key: {error}"))
 }
