@@ -10,10 +10,7 @@ use std::{
 };
 
 use egress::Pins;
-use tokio::{
-    sync::Notify,
-    task::{JoinHandle, spawn_blocking},
-};
+use tokio::sync::Notify;
 use transfer::{
     ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, SPEED_WINDOW, SafeUrl,
     ServerView, Source, Stage,
@@ -340,15 +337,6 @@ impl Run {
             received_bytes: self.received.get(),
             ..Progress::default()
         });
-    }
-
-    /// Starts a sync of the part file on a blocking thread; `None` if it has no journal, since then nothing relies on it.
-    pub(crate) fn start_sync(&self) -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure> {
-        let part = self.disk.part();
-        if let Some(total) = self.plan.borrow().total() {
-            part.check_space(total)?;
-        }
-        Ok(part.has_journal().then(|| spawn_blocking(move || part.sync())))
     }
 }
 

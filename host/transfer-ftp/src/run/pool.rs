@@ -186,7 +186,8 @@ impl<'a> Pool<'a> {
         self.has_gained |= run.record_progress();
         run.disk.check_reserved()?;
         run.report_progress(self.upkeep.rate, &self.rates);
-        self.upkeep.sync(received, || run.start_sync())
+        self.upkeep
+            .sync(received, || run.disk.start_sync(run.plan.borrow().total()))
     }
 
     fn measure_workers(&mut self, seconds: f64) {

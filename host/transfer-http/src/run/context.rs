@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use tokio::task::{JoinHandle, spawn_blocking};
 use transfer::{
     ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, SPEED_WINDOW,
     ServerView, Source, Stage,
@@ -381,16 +380,6 @@ impl Run {
             servers: servers.into_iter().map(server).collect(),
             ..Progress::default()
         });
-    }
-
-    /// Starts a sync of the part file on a blocking thread; `None` if it has no journal, since then nothing relies on
-    /// it.
-    pub(crate) fn start_sync(&self) -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure> {
-        let part = self.disk.part();
-        if let Some(total) = self.plan.borrow().total() {
-            part.check_space(total)?;
-        }
-        Ok(part.has_journal().then(|| spawn_blocking(move || part.sync())))
     }
 
     pub(crate) fn report_stage(&self, stage: Stage) {

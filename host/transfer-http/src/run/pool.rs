@@ -278,7 +278,8 @@ impl<'a> WorkerPool<'a> {
                 .retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
         run.report_progress(self.upkeep.rate, &self.rates);
-        self.upkeep.sync(received, || run.start_sync())
+        self.upkeep
+            .sync(received, || run.disk.start_sync(run.plan.borrow().total()))
     }
 
     fn measure_workers(&mut self, seconds: f64) {

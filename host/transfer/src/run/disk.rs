@@ -87,4 +87,14 @@ impl Disk {
             None => Ok(()),
         }
     }
+
+    /// Starts a sync of the part file, of a file of `total` bytes if that is known, on a blocking thread; `None` if it has no
+    /// journal, since then nothing relies on it.
+    pub fn start_sync(&self, total: Option<u64>) -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure> {
+        let part = self.part();
+        if let Some(total) = total {
+            part.check_space(total)?;
+        }
+        Ok(part.has_journal().then(|| spawn_blocking(move || part.sync())))
+    }
 }
