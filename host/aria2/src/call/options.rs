@@ -111,7 +111,7 @@ impl Caller {
         let mut change = option::change(options, &now, &self.usual_dir(options)?)?;
         self.confine_change(&mut change);
         if let Some(limits) = take_limits(&mut change) {
-            self.change_limits(download, limits, &mut change).await?;
+            self.change_limits(download, limits, &now, &mut change).await?;
         }
         if download.task.is_torrent() {
             self.rename_torrent_files(download, options).await?;
@@ -128,11 +128,11 @@ impl Caller {
         &self,
         download: &Download,
         limits: Limits,
+        request: &CreateTaskRequest,
         change: &mut Map<String, Value>,
     ) -> Result<(), Fault> {
         let TaskIdParams { task_id } = about(download);
         let task: TaskDto = self.command(Method::TaskGet, &about(download)).await?;
-        let request = self.request_of(download).await?;
         let mut time_secs = match limits.time_secs {
             Some(secs) => secs,
             None => request.seed_time_limit_secs.unwrap_or(INHERITED),
