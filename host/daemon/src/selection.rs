@@ -110,7 +110,7 @@ impl Selections {
     }
 
     fn publish(&self, change: Change) {
-        // Without readers there is nobody to fall behind.
+        // Sending fails only if no client is subscribed.
         let _readers = self.0.changes.send(change);
     }
 

@@ -80,7 +80,7 @@ impl Datagrams {
     pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         loop {
             match self.0.recv_from(buffer).await {
-                // Windows says so of a datagram that was sent before and found nobody.
+                // Windows reports this for an earlier datagram whose port had no listener.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
                 received => return received,
             }

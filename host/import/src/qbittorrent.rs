@@ -1,5 +1,5 @@
-//! qBittorrent: its directory `BT_backup` with a `.fastresume` file for each torrent, or its database `torrents.db`, as it
-//! is told to store them. Versions 4.1 to 5; their keys begin with `qBt-`, all others are libtorrent's.
+//! qBittorrent: its directory `BT_backup` with a `.fastresume` file for each torrent, or its database `torrents.db`,
+//! depending on its settings. Versions 4.1 to 5; their keys begin with `qBt-`, all others are libtorrent's.
 
 use std::{
     collections::BTreeSet,

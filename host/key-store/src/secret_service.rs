@@ -1,7 +1,7 @@
 //! Secrets as items of the default collection (Secret Service API Specification 0.2).
 //!
 //! Secrets are transferred without the encryption that the specification offers: the bus is a socket of this machine that
-//! only the user's own processes can reach, and whoever can read it can ask the store as well.
+//! only the user's own processes can reach, and a process that can read it can query the store as well.
 
 use crate::{
     KeyStore, KeyStoreError, SessionBus,

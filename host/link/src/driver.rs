@@ -160,7 +160,7 @@ struct Inner {
     online: Mutex<HashSet<Fingerprint>>,
     /// Devices whose outbox is being sent.
     sending: Mutex<HashSet<Fingerprint>>,
-    /// Deadlines of pairings may be others now.
+    /// Notified when a deadline of a pairing may have changed.
     deadlines: Notify,
     /// Something may be sent or asked before its time.
     wake: Notify,

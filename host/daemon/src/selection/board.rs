@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use protocol::{SelectionDto, SelectionOutcome};
 use tokio::sync::oneshot;
 
-/// Questions that wait at once. Nobody answers more; further torrents download all files.
+/// Limit of pending questions. Further torrents download all files: a user does not answer more.
 pub(super) const MAX_PENDING: usize = 64;
 
 #[derive(Debug, Default)]
