@@ -1,0 +1,49 @@
+// A browser whose console errors and policy violations fail the scene.
+import { chromium } from 'playwright-core';
+import { preview } from 'vite';
+import { fileURLToPath } from 'node:url';
+import { freePort } from './service.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+}
+
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html svc-url";
+
+/** Where the page of a service is: at the service itself, or, if it was built without the page, at a server before it. */
+export async function pageOf(service) {
+  const text = await (await fetch(`${service.url}/`, { headers: { accept: 'text/html' } })).text();
+  if (text.includes('id="app"')) return { url: service.url, stop: async () => {} };
+  process.env.SVC_URL = service.url;
+  const server = await preview({ root, logLevel: 'error', preview: { port: await freePort(), host: '127.0.0.1', headers: { 'content-security-policy': policy } } });
+  return { url: `http://127.0.0.1:${server.httpServer.address().port}`, stop: () => new Promise((done) => server.httpServer.close(done)) };
+}
+
+export async function open(browser, { width = 1440, height = 900, scheme = 'light', language = 'en-GB', isTouch = false, allowed = [] } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: language, hasTouch: isTouch, isMobile: isTouch, acceptDownloads: true });
+  const page = await context.newPage();
+  const problems = [];
+  const note = (text) => {
+    if (!allowed.some((pattern) => pattern.test(text))) problems.push(text.slice(0, 600));
+  };
+  page.on('console', (message) => message.type() === 'error' && note(message.text()));
+  page.on('pageerror', (error) => note(String(error.stack ?? error)));
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+  });
+  page.setDefaultTimeout(10_000);
+  return { context, page, problems };
+}
+
+export async function signIn(page, url, key, fragment = '') {
+  await page.goto(`${url}/${fragment}`);
+  await page.getByLabel('Access key').fill(key);
+  await page.keyboard.press('Enter');
+  await page.locator('[data-grid]').waitFor();
+}

@@ -1,0 +1,59 @@
+// Runs the scenes against the service in SVC_BIN: `npm run e2e [-- WORDS]`. Screenshots go to tests/e2e/out.
+import { mkdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { startOrigin } from './origin.mjs';
+import { launch, open, pageOf } from './page.mjs';
+import { scenes } from './scenes.mjs';
+import { Service } from './service.mjs';
+
+const binary = process.env.SVC_BIN;
+if (!binary) throw new Error('SVC_BIN must be the path of the executable svc');
+const wanted = process.argv.slice(2).join(' ');
+const out = fileURLToPath(new URL('out/', import.meta.url));
+mkdirSync(out, { recursive: true });
+const axe = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
+
+/** A picture and axe's opinion, in both themes. */
+async function check(page, name) {
+  for (const scheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.waitForTimeout(150);
+    await page.screenshot({ path: `${out}${name.replace(/\W+/g, '-')}-${scheme}.png` });
+    // The page forbids scripts from elsewhere, so axe comes through the debugger.
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+    if (found.violations.length > 0) {
+      const told = found.violations.map((one) => `${one.id}: ${one.help}\n    ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary?.split('\n')[1] ?? ''}`).join('\n    ')}`);
+      throw new Error(`axe, ${name}, ${scheme}:\n  ${told.join('\n  ')}`);
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
+const browser = await launch();
+let failures = 0;
+for (const [name, scene] of Object.entries(scenes)) {
+  if (wanted !== '' && !name.includes(wanted)) continue;
+  const begin = performance.now();
+  const service = await Service.start(binary, { hasKey: scene.hasKey ?? true });
+  const origin = await startOrigin();
+  const served = await pageOf(service);
+  const { context, page, problems } = await open(browser, { ...scene.options, allowed: [/favicon/, /status of 401/, ...(scene.allowed ?? [])] });
+  try {
+    await scene.run({ page, context, browser, url: served.url, service, origin, check: (what) => check(page, what) });
+    if (problems.length > 0) throw new Error(`on the console:\n  ${[...new Set(problems)].join('\n  ')}`);
+    console.log(`ok      ${name} (${Math.round(performance.now() - begin)} ms)`);
+  } catch (error) {
+    failures++;
+    await page.screenshot({ path: `${out}failed-${name.replace(/\W+/g, '-')}.png` }).catch(() => {});
+    console.log(`FAILED  ${name}\n  ${String(error.message ?? error).split('\n').slice(0, 14).join('\n  ')}${problems.length > 0 ? `\n  console: ${[...new Set(problems)].slice(0, 3).join('\n  ')}` : ''}`);
+  } finally {
+    await context.close();
+    await served.stop();
+    await origin.stop();
+    await service.stop();
+  }
+}
+await browser.close();
+console.log(failures === 0 ? 'all scenes passed' : `${failures} scenes failed`);
+process.exit(failures === 0 ? 0 : 1);

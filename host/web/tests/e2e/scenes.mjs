@@ -1,0 +1,402 @@
+// What people do, against the real service. Each scene gets its own service, origin and browser context.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { KEY } from './service.mjs';
+import { open, signIn } from './page.mjs';
+
+const row = (page, name) => page.getByRole('row').filter({ hasText: name });
+const until = (page, test, argument) => page.waitForFunction(test, argument, { timeout: 20_000 });
+
+function equal(found, expected, what) {
+  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
+  if (a !== b) throw new Error(`${what}: ${a} instead of ${b}`);
+}
+
+/** Names of the rows from top to bottom. */
+const names = (page) => page.locator('[data-id] .name > .clip:first-child, [data-id] .head .name').allInnerTexts();
+
+async function add(page, text) {
+  await page.keyboard.press('n');
+  await page.getByRole('textbox', { name: /Links, magnet links/ }).fill(text);
+  await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+}
+
+export const scenes = {
+  'the set-up link leads to an empty list': {
+    hasKey: false,
+    allowed: [/status of 403|WebSocket connection/],
+    async run({ page, url, service, check }) {
+      await page.goto(`${url}/#setup=${service.setupCode}`);
+      await page.getByRole('heading', { name: 'Set up Svc' }).waitFor();
+      equal(new URL(page.url()).hash.includes(service.setupCode), false, 'the code in the address');
+      await page.getByLabel('New access key').fill('short');
+      await page.getByText(/to go/).waitFor();
+      await page.getByLabel('New access key').fill(KEY);
+      await page.getByLabel('The same again').fill(`${KEY}x`);
+      await page.getByRole('button', { name: 'Set key' }).click();
+      await page.getByText('The two are not the same.').waitFor();
+      await check('set-up');
+      await page.getByLabel('The same again').fill(KEY);
+      await page.getByRole('button', { name: 'Set key' }).click();
+      await page.getByRole('heading', { name: 'Paste a link to begin' }).waitFor();
+      await check('empty list');
+    },
+  },
+
+  'a wrong key is refused, signing out reaches other tabs': {
+    allowed: [/status of 401|WebSocket connection/],
+    async run({ page, context, url, check }) {
+      await page.goto(url);
+      await page.getByLabel('Access key').fill('wrong-key-123456');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('This key is not right.').waitFor();
+      await check('wrong key');
+      await signIn(page, url, KEY);
+      const other = await context.newPage();
+      await signIn(other, url, KEY);
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').fill('sign out');
+      await page.keyboard.press('Enter');
+      await page.getByLabel('Access key').waitFor();
+      await other.getByLabel('Access key').waitFor();
+      equal(await page.evaluate(() => [JSON.stringify(localStorage).includes('battery'), sessionStorage.length]), [false, 0], 'traces of the key');
+    },
+  },
+
+  'fifty mixed links, a duplicate and a curl command are added': {
+    async run({ page, url, origin, service, check }) {
+      await signIn(page, url, KEY);
+      const links = Array.from({ length: 47 }, (_, at) => `${origin.url}/file/part-${at}.bin?size=${1000 + at}`);
+      await add(page, links[0]);
+      await row(page, 'part-0.bin').waitFor();
+      await page.keyboard.press('n');
+      const text = [...links, `curl '${origin.url}/file/by-curl.bin?size=500' -H 'X-Test: 1' --compressed`, 'not a link', `magnet:?xt=urn:btih:${'b'.repeat(40)}&dn=By+Magnet`].join('\n');
+      await page.getByRole('textbox', { name: /Links, magnet links/ }).fill(text);
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('Here already').waitFor();
+      await dialog.getByText('Not a link', { exact: true }).waitFor();
+      await dialog.getByText('By Magnet').waitFor();
+      await check('add sheet');
+      await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByText('Added 48 tasks').waitFor();
+      await until(page, () => document.querySelector('[data-grid]')?.getAttribute('aria-rowcount') === '50');
+      await page.keyboard.press('Escape');
+      const tasks = await service.api('GET', 'tasks');
+      equal((tasks.tasks ?? tasks).filter((one) => one.fileName === 'by-curl.bin').length, 1, 'tasks by curl');
+    },
+  },
+
+  'a torrent file is dropped, one of its files is chosen': {
+    async run({ page, url, service, check }) {
+      await signIn(page, url, KEY);
+      await page.evaluate(() => {
+        const text = `d4:infod5:filesld6:lengthi5e4:pathl3:one5:a.txteed6:lengthi7e4:pathl3:two5:b.txteee4:name3:dir12:piece lengthi16384e6:pieces20:${'x'.repeat(20)}ee`;
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([text], 'some.torrent', { type: 'application/x-bittorrent' }));
+        document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      });
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('Torrent file').waitFor();
+      await dialog.getByPlaceholder(/Tick by name/).fill('b.txt');
+      await dialog.getByText('1 file · 7 B').first().waitFor();
+      await check('torrent in the sheet');
+      await dialog.getByRole('button', { name: 'Add paused' }).click();
+      await row(page, 'dir').waitFor();
+      await row(page, 'dir').dblclick();
+      await page.getByRole('tab', { name: 'Files' }).click();
+      await page.getByRole('treeitem').filter({ hasText: 'b.txt' }).waitFor();
+      const [task] = await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer);
+      const files = await service.api('GET', `tasks/${task.taskId}/torrent/files`).catch(() => null);
+      if (files) equal(files.files.map((file) => file.wanted), [false, true], 'wanted files');
+      await check('torrent files');
+    },
+  },
+
+  'each failure has its words and a button that helps': {
+    async run({ page, url, origin, service, check }) {
+      await signIn(page, url, KEY);
+      for (const path of ['gone/a-gone.bin', 'status/404/b-missing.bin', 'status/403/c-forbidden.bin', 'login/d-login.bin?size=300', 'loop/e-loop.bin']) await service.api('POST', 'tasks', { url: `${origin.url}/${path}` });
+      await service.api('POST', 'tasks', { url: 'http://127.0.0.1:1/f-closed.bin' });
+      await row(page, 'a-gone.bin').getByText('The link has expired').waitFor();
+      await row(page, 'b-missing.bin').getByText('The file is not at this link').waitFor();
+      await row(page, 'c-forbidden.bin').getByText('The server refuses this link').waitFor();
+      await row(page, 'e-loop.bin').getByText('The link leads in circles').waitFor();
+      await check('failed rows');
+      await row(page, 'd-login.bin').getByRole('button', { name: 'Sign in…' }).click();
+      await page.getByLabel('User name').fill('user');
+      await page.getByLabel('Password').fill('pass');
+      await page.getByRole('button', { name: 'Sign in and retry' }).click();
+      await row(page, 'd-login.bin').getByText('Done').waitFor();
+      await row(page, 'a-gone.bin').getByRole('button', { name: 'Replace link…' }).click();
+      await page.getByLabel('New link').fill(`${origin.url}/file/a-gone.bin?size=400`);
+      await check('replace link');
+      await page.keyboard.press('Enter');
+      await row(page, 'a-gone.bin').getByText('Done').waitFor();
+      await page.getByRole('button', { name: /need you/ }).click();
+      await page.getByRole('dialog').getByText('The file is not at this link').waitFor();
+      await check('needs you');
+    },
+  },
+
+  'removal can be undone, and is done after eight seconds': {
+    async run({ page, url, origin, service }) {
+      await signIn(page, url, KEY);
+      for (let at = 0; at < 30; at++) await service.api('POST', 'tasks', { url: `${origin.url}/file/undo-${at}.bin?size=50000000&rate=1000`, startPaused: at % 2 === 0 });
+      const rows = (count) => until(page, (wanted) => document.querySelector('[data-grid]')?.getAttribute('aria-rowcount') === String(wanted + 1), count);
+      await rows(30);
+      await page.locator('[data-grid]').focus();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.press('Delete');
+      await rows(0);
+      equal((await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer)).length, 30, 'tasks while it can be undone');
+      await page.getByRole('button', { name: 'Undo' }).click();
+      // Under the pointer, a note would stay.
+      await page.mouse.move(5, 5);
+      await rows(30);
+      await page.locator('[data-grid]').focus();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.press('Delete');
+      await rows(0);
+      const end = Date.now() + 15_000;
+      while ((await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer)).length > 0) {
+        if (Date.now() > end) throw new Error('the tasks were not removed');
+        await page.waitForTimeout(200);
+      }
+    },
+  },
+
+  'removal with files deletes them, and says how many before': {
+    async run({ page, url, origin, service, check }) {
+      await signIn(page, url, KEY);
+      await service.api('POST', 'tasks', { url: `${origin.url}/file/to-delete.bin?size=5000` });
+      await row(page, 'to-delete.bin').getByText('Done').waitFor();
+      equal(existsSync(join(service.saveDir, 'to-delete.bin')), true, 'the file before');
+      await row(page, 'to-delete.bin').click();
+      await page.keyboard.press('Shift+Delete');
+      await check('remove with files');
+      await page.getByRole('button', { name: /Delete 1 task, 4\.88/ }).click();
+      await page.getByText('Paste a link to begin').waitFor();
+      equal(existsSync(join(service.saveDir, 'to-delete.bin')), false, 'the file after');
+    },
+  },
+
+  'order changes by keys and stays': {
+    async run({ page, url, origin, service }) {
+      for (const name of ['a', 'b', 'c', 'd']) await service.api('POST', 'tasks', { url: `${origin.url}/file/${name}.bin?size=1000`, startPaused: true });
+      await signIn(page, url, KEY, '#/tasks?s=order');
+      await until(page, () => document.querySelectorAll('[data-id]').length === 4);
+      equal(await names(page), ['a.bin', 'b.bin', 'c.bin', 'd.bin'], 'order before');
+      const shows = (expected) => until(page, (wanted) => [...document.querySelectorAll('[data-id] .name > .clip:first-child')].map((one) => one.innerText).join(' ') === wanted, expected);
+      await row(page, 'd.bin').click();
+      await page.mouse.move(300, 850);
+      await page.keyboard.press('Alt+Home');
+      await page.mouse.move(5, 5);
+      await shows('d.bin a.bin b.bin c.bin');
+      await page.keyboard.press('Alt+ArrowDown');
+      await shows('a.bin d.bin b.bin c.bin');
+      await page.reload();
+      await shows('a.bin d.bin b.bin c.bin');
+    },
+  },
+
+  'filters, views and columns survive a reload and follow to another device': {
+    async run({ page, browser, url, origin, service, check }) {
+      for (const name of ['one.iso', 'two.mp4', 'three.iso']) await service.api('POST', 'tasks', { url: `${origin.url}/file/${name}?size=1000`, startPaused: true });
+      await signIn(page, url, KEY);
+      await page.keyboard.press('/');
+      await page.keyboard.type('iso -one');
+      await until(page, () => document.querySelector('[data-grid]')?.getAttribute('aria-rowcount') === '2');
+      await page.getByRole('button', { name: 'Save this view' }).click();
+      await page.getByLabel('Name of the view').fill('Isos');
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Columns' }).click();
+      await page.getByRole('menuitemcheckbox', { name: 'Added' }).click();
+      await page.getByRole('columnheader', { name: 'Added' }).waitFor();
+      await check('filtered');
+      await page.waitForTimeout(600);
+      await page.reload();
+      await page.getByRole('columnheader', { name: 'Added' }).waitFor();
+      equal(await names(page), ['three.iso'], 'rows after a reload');
+      const other = await open(browser);
+      await signIn(other.page, url, KEY);
+      await other.page.getByRole('columnheader', { name: 'Added' }).waitFor();
+      await other.page.getByRole('button', { name: 'Isos', exact: true }).click();
+      await until(other.page, () => document.querySelector('[data-grid]')?.getAttribute('aria-rowcount') === '2');
+      equal(other.problems, [], 'problems of the other device');
+      await other.context.close();
+      await page.keyboard.press('/');
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type('is:blue');
+      await page.getByText('Not understood: is:blue').waitFor();
+    },
+  },
+
+  'rows stand still under the pointer': {
+    async run({ page, url, origin, service }) {
+      for (const name of ['a', 'b', 'c']) await service.api('POST', 'tasks', { url: `${origin.url}/file/${name}.bin?size=1000`, startPaused: true });
+      await signIn(page, url, KEY, '#/tasks?s=name');
+      await until(page, () => document.querySelectorAll('[data-id]').length === 3);
+      await row(page, 'b.bin').hover();
+      await service.api('POST', 'tasks', { url: `${origin.url}/file/aa.bin?size=1000`, startPaused: true });
+      await page.getByRole('button', { name: 'Order changed' }).waitFor();
+      equal(await names(page), ['a.bin', 'b.bin', 'c.bin'], 'rows under the pointer');
+      await page.mouse.move(5, 5);
+      await until(page, () => document.querySelectorAll('[data-id]').length === 4);
+      equal(await names(page), ['a.bin', 'aa.bin', 'b.bin', 'c.bin'], 'rows afterwards');
+    },
+  },
+
+  'the details follow the selection and show every part': {
+    async run({ page, url, origin, service, check }) {
+      await service.api('POST', 'tasks', { url: `${origin.url}/file/first.bin?size=90000000&rate=200000` });
+      await service.api('POST', 'tasks', { url: `${origin.url}/file/second.bin?size=1000`, startPaused: true });
+      await signIn(page, url, KEY);
+      await row(page, 'first.bin').dblclick();
+      const drawer = page.getByRole('complementary');
+      await drawer.getByRole('heading', { name: 'first.bin' }).waitFor();
+      await drawer.getByText(/connections/).first().waitFor();
+      await check('overview');
+      await page.keyboard.press('2');
+      await drawer.getByText('One file').waitFor();
+      await page.keyboard.press('3');
+      await drawer.getByText(/connections? · /).first().waitFor();
+      await check('sources');
+      await page.keyboard.press('4');
+      await drawer.getByRole('listitem').first().waitFor();
+      await check('history');
+      await page.keyboard.press('5');
+      await drawer.getByLabel('Speed limit of this task').fill('1M');
+      await drawer.getByLabel('Tags, separated by commas').fill('work, Big One');
+      await drawer.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved', { exact: true }).waitFor();
+      await check('options');
+      await page.keyboard.press('/');
+      await page.keyboard.type('tag:"big one"');
+      await until(page, () => document.querySelector('[data-grid]')?.getAttribute('aria-rowcount') === '2');
+      await page.keyboard.press('Escape');
+      await row(page, 'second.bin').click();
+      await drawer.getByRole('heading', { name: 'second.bin' }).waitFor();
+      await page.keyboard.press('F2');
+      await page.getByLabel('New name').fill('renamed.bin');
+      await page.keyboard.press('Enter');
+      await row(page, 'renamed.bin').waitFor();
+      await drawer.getByRole('heading', { name: 'renamed.bin' }).waitFor();
+      await page.keyboard.press('Escape');
+      await until(page, () => !document.querySelector('aside'));
+    },
+  },
+
+  'a lost service is told, and the page heals by itself': {
+    allowed: [/WebSocket|ERR_CONNECTION|Failed to load resource/],
+    async run({ page, url, origin, service, check }) {
+      await service.api('POST', 'tasks', { url: `${origin.url}/file/before.bin?size=1000`, startPaused: true });
+      await signIn(page, url, KEY);
+      await row(page, 'before.bin').waitFor();
+      await service.quit('SIGKILL');
+      await page.getByText(/Not connected since/).waitFor();
+      await row(page, 'before.bin').click();
+      equal(await page.getByRole('button', { name: 'Resume' }).isDisabled(), true, 'writes without a connection');
+      await check('not connected');
+      await page.mouse.move(5, 5);
+      await service.launch();
+      await page.getByText(/Not connected since/).waitFor({ state: 'hidden', timeout: 30_000 });
+      await service.api('POST', 'tasks', { url: `${origin.url}/file/after.bin?size=1000`, startPaused: true });
+      await row(page, 'after.bin').waitFor();
+    },
+  },
+
+  'hostile names are text': {
+    async run({ page, url, origin, service, check }) {
+      const bad = ['<img src=x onerror=alert(1)>.bin', 'invoice\u202Efdp.exe', '{{constructor.constructor(1)}}', 'a'.repeat(180)];
+      for (const fileName of bad) await service.api('POST', 'tasks', { url: `${origin.url}/file/x?size=10`, fileName, startPaused: true });
+      await service.api('POST', 'tasks', { url: `${origin.url}/status/404/%3Cscript%3Ealert(1)%3C%2Fscript%3E` });
+      page.on('dialog', () => {
+        throw new Error('a name ran as a script');
+      });
+      await signIn(page, url, KEY);
+      await until(page, () => document.querySelectorAll('[data-id]').length === 5);
+      equal(await page.locator('main img, main script').count(), 0, 'elements made of names');
+      await page.getByRole('row').nth(1).dblclick();
+      await page.getByRole('complementary').waitFor();
+      await check('hostile names');
+      await page.evaluate(() => (location.hash = '#/add?url=javascript:alert(1)'));
+      await page.getByRole('dialog').getByText('Not a link').waitFor();
+    },
+  },
+
+  'the main job by keyboard only': {
+    async run({ page, url, origin, check }) {
+      await page.goto(url);
+      await page.getByLabel('Access key').waitFor();
+      await page.getByLabel('Access key').focus();
+      await page.keyboard.type(KEY);
+      await page.keyboard.press('Enter');
+      await page.locator('[data-grid]').waitFor();
+      await page.keyboard.press('n');
+      await page.getByRole('dialog').waitFor();
+      await page.keyboard.type(`${origin.url}/file/by-keys.bin?size=90000000&rate=100000`);
+      await page.getByText('by-keys.bin').waitFor();
+      await page.keyboard.press('Control+Enter');
+      await row(page, 'by-keys.bin').waitFor();
+      await until(page, () => !document.querySelector('[role=dialog]'));
+      await page.locator('[data-grid]').focus();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('p');
+      await row(page, 'by-keys.bin').getByText('Paused').waitFor();
+      await page.keyboard.press('p');
+      await row(page, 'by-keys.bin').getByText('Downloading').waitFor();
+      await page.keyboard.press('Shift+F10');
+      await page.getByRole('menu').waitFor();
+      await check('menu');
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Enter');
+      await page.getByRole('complementary').waitFor();
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').getByText('Pause or resume').waitFor();
+      await check('keys');
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Control+k');
+      await page.keyboard.type('by-keys');
+      await page.getByRole('option').filter({ hasText: 'by-keys' }).waitFor();
+      await check('palette');
+      await page.keyboard.press('Enter');
+      await page.getByRole('complementary').waitFor();
+      await page.locator('[data-grid]').focus();
+      await page.keyboard.press('Delete');
+      await page.getByRole('button', { name: 'Undo' }).waitFor();
+    },
+  },
+
+  'a phone shows everything, from 320 pixels on': {
+    options: { width: 390, height: 844, isTouch: true },
+    async run({ page, url, origin, service, check }) {
+      await service.api('POST', 'tasks', { url: `${origin.url}/file/on-a-phone-with-a-long-name-that-is-cut.bin?size=90000000&rate=100000` });
+      await service.api('POST', 'tasks', { url: `${origin.url}/gone/gone.bin` });
+      await signIn(page, url, KEY);
+      await row(page, 'on-a-phone').waitFor();
+      for (const width of [320, 390, 639]) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.waitForTimeout(100);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (wide > 0) throw new Error(`${wide} pixels beside the page at ${width}`);
+      }
+      await page.setViewportSize({ width: 390, height: 844 });
+      await check('phone list');
+      await row(page, 'on-a-phone').tap();
+      await page.getByRole('tab', { name: 'Overview' }).waitFor();
+      await check('phone details');
+      await page.getByRole('button', { name: 'Close details' }).tap();
+      await row(page, 'gone.bin').getByRole('button', { name: /Actions for/ }).tap();
+      await page.getByRole('menuitem', { name: 'Replace link…' }).waitFor();
+      await check('phone menu');
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Add downloads' }).tap();
+      await page.getByRole('textbox', { name: /Links, magnet links/ }).fill(`${origin.url}/file/added.bin?size=100`);
+      await page.getByRole('dialog').getByText('added.bin').waitFor();
+      await check('phone add');
+      await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).tap();
+      await row(page, 'added.bin').waitFor();
+    },
+  },
+};
