@@ -4,6 +4,7 @@
 pub(crate) mod area;
 pub(crate) mod key;
 pub(crate) mod peer_user;
+pub(crate) mod session;
 pub(crate) mod ticket;
 
 use std::sync::Arc;

@@ -36,6 +36,7 @@ use crate::{
         area::Area,
         key::KeyDigest,
         peer_user::{Peer, PeerUser, PeerUsers},
+        session::Sessions,
         ticket::Tickets,
     },
     metrics::Metrics,
@@ -79,6 +80,7 @@ pub(crate) struct Gate {
     names: Mutex<BTreeSet<String>>,
     peers: PeerUsers,
     pub(crate) tickets: Tickets,
+    pub(crate) sessions: Sessions,
     pub(crate) metrics: Arc<Metrics>,
     request_ids: RequestIds,
 }
@@ -118,6 +120,7 @@ impl Gate {
             names: Mutex::default(),
             peers: PeerUsers::default(),
             tickets: Tickets::default(),
+            sessions: Sessions::default(),
             metrics,
             request_ids: RequestIds::new(),
         }
@@ -205,11 +208,15 @@ impl Gate {
         }
     }
 
-    /// Whether the request carries the pass, which only programs of the agent's own user can read. Browsers never
-    /// qualify.
-    fn is_own(&self, request: &Request, area: Area, sender: &Sender) -> bool {
-        let is_near = sender.is_local && !sender.is_browser;
-        is_near && shown_key(request, area).is_some_and(|shown| self.is_pass(KeyDigest::of(&shown), sender))
+    /// Whether the request carries the pass, which only programs of the agent's own user can read, or the session of a
+    /// page that this user opened. Browsers never qualify by the pass.
+    fn is_own(&self, request: &Request, facts: &Facts<'_>, sender: &Sender) -> bool {
+        let shown = || shown_key(request, facts.area).map(|shown| KeyDigest::of(&shown));
+        let is_of_page = facts
+            .origin
+            .is_none_or(|origin| facts.host.is_some_and(|host| is_same_origin(origin, host)));
+        let holds = |shown| self.is_pass(shown, sender) || (is_of_page && self.sessions.has(shown));
+        sender.is_local && shown().is_some_and(holds)
     }
 
     /// Whether `shown` is the pass, and this sender may use it.
@@ -236,6 +243,11 @@ impl Gate {
             (_, Some(browser)) => Ok(Authorization::Browser(browser)),
             (_, None) => Ok(Authorization::OwnUser),
         }
+    }
+
+    /// Whether a process of the agent's own user sent this from this machine itself.
+    pub(crate) async fn is_own_users(&self, peer: &Peer, sender: &Sender) -> bool {
+        sender.is_local && self.peers.of(peer).await.is_own()
     }
 
     /// Whether a client must send the set-up code to set the first key. Only local processes of the service's own user
@@ -333,7 +345,7 @@ async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Res
         is_own: false,
     };
     let mut sender = gate.sender(address.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), &request, &facts);
-    facts.is_own = gate.is_own(&request, area, &sender);
+    facts.is_own = gate.is_own(&request, &facts, &sender);
     let browser = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let authorized = match judge(&facts, gate.settings.edition(), gate.is_loopback_only, &settings) {
@@ -391,9 +403,13 @@ fn add_headers(response: &mut Response, settings: &Settings) {
     }
     let headers = response.headers_mut();
     let mut set = |name: HeaderName, value: &'static str| headers.insert(name, HeaderValue::from_static(value));
-    set(header::CACHE_CONTROL, "no-store");
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(header::REFERRER_POLICY, "no-referrer");
+    // The files of the page say themselves how long they may be kept.
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let mut set = |name: HeaderName, value: &'static str| headers.insert(name, HeaderValue::from_static(value));
     if settings.cors {
         set(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
         set(header::ACCESS_CONTROL_EXPOSE_HEADERS, "*");

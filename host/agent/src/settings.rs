@@ -4,4 +4,5 @@
 pub(crate) mod config;
 pub(crate) mod file;
 mod import;
+pub(crate) mod schema;
 pub(crate) mod switches;

@@ -9,6 +9,7 @@ pub(crate) mod metrics;
 pub(crate) mod rest;
 pub(crate) mod routes;
 pub(crate) mod rpc;
+pub(crate) mod session;
 pub(crate) mod socket;
 pub(crate) mod state;
 pub(crate) mod takeover;

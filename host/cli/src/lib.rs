@@ -12,9 +12,9 @@
 //! - `link`, `post`, `rss`, `torrent`, `webhook`
 //! - `export`, `import`
 //! - `plugin`, `setup`, `tasks`
-//! - `config`, `cookies`, `key`, `ping`, `restart`, `secrets`, `site`
+//! - `config`, `cookies`, `key`, `open`, `ping`, `restart`, `secrets`, `site`
 //! - `device`: paired devices by name
-//! - `ids`: beginnings of ids
+//! - `ids`, `page`: beginnings of ids; the address of the web interface
 //! - `service`: which service, which key, and the connection
 //! - `chain`, `file`, `left_out`, `secret`, `table`
 
@@ -33,6 +33,8 @@ mod link;
 mod logs;
 #[cfg(test)]
 mod methods;
+mod open;
+mod page;
 mod ping;
 mod plugin;
 mod post;
@@ -67,6 +69,9 @@ pub enum ClientCommand {
     /// Restart a service, for example after an update
     #[command(after_help = restart::HELP)]
     Restart(restart::RestartArgs),
+    /// Open the web interface in a browser
+    #[command(after_help = open::EXAMPLES)]
+    Open(open::OpenArgs),
     /// Set the first access key of a new service
     #[command(after_help = setup::EXAMPLES)]
     Setup(setup::SetupArgs),
@@ -95,9 +100,12 @@ pub enum ClientCommand {
     /// Replace the URL of a task, and keep what it downloaded
     #[command(visible_alias = "url", after_help = tasks::change::CHANGE_URL_EXAMPLES)]
     ChangeUrl(tasks::change::ChangeUrlArgs),
-    /// Limit the rate of a task
+    /// Limit the rate of a task, or switch the service to its alternative limits
     #[command(after_help = tasks::change::LIMIT_EXAMPLES)]
     Limit(tasks::change::LimitArgs),
+    /// Replace the tags of a task
+    #[command(after_help = tasks::change::TAG_EXAMPLES)]
+    Tag(tasks::change::TagArgs),
     /// Check now whether the files of completed tasks still exist
     Rescan(tasks::list::AllArgs),
     /// List and change queues: limits, schedules, order of tasks
@@ -178,6 +186,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Ping(args) => Box::pin(ping::ping(args, environment)),
         ClientCommand::Info(args) => Box::pin(ping::info(args, environment)),
         ClientCommand::Restart(args) => Box::pin(restart::run(args, environment)),
+        ClientCommand::Open(args) => Box::pin(open::run(args, environment)),
         ClientCommand::Setup(args) => Box::pin(setup::run(args, environment)),
         ClientCommand::Add(args) => Box::pin(add::run(args, environment)),
         ClientCommand::List(args) => Box::pin(list::list(args, environment)),
@@ -190,6 +199,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Rename(args) => Box::pin(change::rename(args, environment)),
         ClientCommand::ChangeUrl(args) => Box::pin(change::change_url(args, environment)),
         ClientCommand::Limit(args) => Box::pin(change::limit(args, environment)),
+        ClientCommand::Tag(args) => Box::pin(change::tag(args, environment)),
         ClientCommand::Rescan(args) => Box::pin(change::rescan(args, environment)),
         ClientCommand::Queue(args) => Box::pin(queue::run(args, environment)),
         ClientCommand::Group(args) => Box::pin(group::run(args, environment)),

@@ -44,6 +44,17 @@ use crate::{
 impl Service {
     /// Executes the call `request`. Hello, ping and proof belong to the connection and are not dispatched here.
     pub(crate) async fn call(&self, method: Method, request: &Request, peer: &Peer) -> Result<Answer, RpcError> {
+        let answered = self.dispatch(method, request, peer).await;
+        if cfg!(debug_assertions)
+            && let Ok(Answer::Read(result) | Answer::Wrote(result)) = &answered
+            && let Err(error) = method.check_result(result)
+        {
+            return Err(RpcError::internal(format!("the result of {}: {error}", method.name())));
+        }
+        answered
+    }
+
+    async fn dispatch(&self, method: Method, request: &Request, peer: &Peer) -> Result<Answer, RpcError> {
         match method.family() {
             MethodFamily::System => match method {
                 Method::SystemSnapshot => self.snapshot().await,

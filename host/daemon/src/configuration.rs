@@ -1,6 +1,7 @@
 //! The configuration as clients see it: the engine's settings and the keys of `keys`, under one revision.
 
 pub(crate) mod keys;
+pub(crate) mod schema;
 pub(crate) mod torrents;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -18,7 +19,7 @@ use crate::{
 };
 
 /// Write-only: snapshots show a placeholder.
-const PASSWORD: &str = "proxy_password";
+pub(crate) const PASSWORD: &str = "proxy_password";
 
 /// The stored values of the keys that are not the engine's.
 #[derive(Debug, Default)]

@@ -78,6 +78,7 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         check_integrity,
         no_netrc,
         upload_limit_bytes,
+        tags,
         no_seed,
         seed_ratio_limit_milli,
         seed_time_limit_secs,
@@ -138,6 +139,7 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         check_integrity,
         no_netrc,
         upload_limit_bytes,
+        tags: self::tags(tags),
         is_not_seeded: no_seed,
         seed_limits: SeedLimits {
             ratio_milli: seed_limit("seedRatioLimitMilli", seed_ratio_limit_milli.unwrap_or(INHERITED), 1)?,
@@ -238,6 +240,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         adopt: _,
         torrent,
         follow_torrent,
+        tags,
     } = task.spec();
     let RequestOptions {
         // Fixed at creation: a change of options cannot name them.
@@ -290,6 +293,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         check_integrity,
         no_netrc,
         upload_limit_bytes,
+        tags: tags.into_iter().map(String::from).collect(),
         no_seed: is_not_seeded,
         seed_ratio_limit_milli: own_limit(seed_limits.ratio_milli),
         seed_time_limit_secs: own_limit(seed_limits.time_secs),
@@ -394,6 +398,18 @@ fn wait_secs(policy: RetryPolicy) -> u32 {
     let is_usual = policy.base == RetryPolicy::default().base;
     let wait = if is_usual { Duration::ZERO } else { policy.base };
     u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// Tags as they are kept: without white space around them, each once.
+pub(crate) fn tags(given: Vec<String>) -> Vec<Box<str>> {
+    let mut tags: Vec<Box<str>> = Vec::new();
+    for tag in given {
+        let tag = tag.trim();
+        if !tags.iter().any(|known| **known == *tag) {
+            tags.push(tag.into());
+        }
+    }
+    tags
 }
 
 /// The credentials that the request wants saved, and for which site.

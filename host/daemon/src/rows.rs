@@ -19,6 +19,7 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
         include_str!("version_1.sql"),
         include_str!("version_2.sql"),
         include_str!("version_3.sql"),
+        include_str!("version_4.sql"),
     ],
 };
 
@@ -210,6 +211,8 @@ pub(crate) struct Activity {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) status: Option<TaskStatus>,
+    /// The code of the failure that the entry tells of.
+    pub(crate) error_kind: Option<&'static str>,
 }
 
 impl Activity {
@@ -221,6 +224,7 @@ impl Activity {
             kind: self.kind.to_owned(),
             message: self.message.clone(),
             status: self.status,
+            error_kind: self.error_kind.unwrap_or_default().to_owned(),
         }
     }
 }
@@ -228,7 +232,7 @@ impl Activity {
 /// Inserts entries, deletes the histories of deleted tasks, and enforces the bounds.
 pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Activity], gone: &[TaskId]) -> sql::Result<()> {
     let mut insert =
-        transaction.prepare_cached("INSERT OR REPLACE INTO daemon_activity VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+        transaction.prepare_cached("INSERT OR REPLACE INTO daemon_activity VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     for entry in entries {
         let status = entry.status.map(|status| status as u8);
         insert.execute((
@@ -238,6 +242,7 @@ pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Activity], 
             entry.kind,
             &entry.message,
             status,
+            entry.error_kind,
         ))?;
     }
     let mut trim = transaction.prepare_cached(
@@ -282,7 +287,7 @@ pub(crate) async fn read_history(
                 Page::After(id) => (id, "id > ?2 ORDER BY id ASC"),
             };
             let query = format!(
-                "SELECT id, at_ms, kind, message, status FROM daemon_activity WHERE task = ?1 AND {condition} LIMIT ?3"
+                "SELECT id, at_ms, kind, message, status, error_kind FROM daemon_activity WHERE task = ?1 AND {condition} LIMIT ?3"
             );
             let mut entries = connection
                 .prepare_cached(&query)?
@@ -307,5 +312,55 @@ fn read_entry(row: &Row<'_>, task: TaskId) -> sql::Result<ActivityEntry> {
         kind: row.get(2)?,
         message: row.get(3)?,
         status: status.and_then(|number| TaskStatus::ALL.get(usize::from(number)).copied()),
+        error_kind: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE_KINDS: MigrationSet = MigrationSet {
+        namespace: "daemon",
+        steps: &[include_str!("version_1.sql"), include_str!("version_2.sql")],
+    };
+
+    #[tokio::test]
+    async fn a_history_without_kinds_of_failures_is_read_and_continued() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        let task = TaskId::from_bytes([7; 16]);
+        let store = Store::open(&path, &[BEFORE_KINDS]).unwrap();
+        let insert = move |transaction: &Transaction<'_>| {
+            let entry = (1, task.as_bytes(), 5, "status", "paused", 2);
+            let insert = "INSERT INTO daemon_activity VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            transaction.execute(insert, entry).map(drop)
+        };
+        store.write(insert).await.unwrap();
+        store.close().await;
+
+        let store = Store::open(&path, &[MIGRATIONS]).unwrap();
+        let failed = Activity {
+            id: 2,
+            task,
+            at_ms: 6,
+            kind: "status",
+            message: "no route".to_owned(),
+            status: Some(TaskStatus::Error),
+            error_kind: Some("connect"),
+        };
+        let expected = failed.view();
+        store
+            .write(move |transaction| save_history(transaction, std::slice::from_ref(&failed), &[]))
+            .await
+            .unwrap();
+        let (entries, has_more) = read_history(&store, task, Page::Newest, 9).await.unwrap();
+        assert_eq!((entries.len(), has_more), (2, false));
+        assert_eq!(
+            (entries[0].message.as_str(), entries[0].error_kind.as_str()),
+            ("paused", "")
+        );
+        assert_eq!(entries[1], expected);
+        store.close().await;
+    }
 }

@@ -6,8 +6,8 @@ pub(crate) mod plugin_journal;
 pub(crate) mod torrent;
 
 use engine::{
-    AfterSeeding, Group, LeftOut, LoginNeed, ProxyChoice, Queue, SeedEnd, SeedLimit, SeedState, Seeding, Status, Task,
-    TaskId, Timestamp,
+    AfterSeeding, Group, LeftOut, LoginNeed, ProxyChoice, Queue, Schedule, SeedEnd, SeedLimit, SeedState, Seeding,
+    Status, Task, TaskId, Timestamp,
 };
 use metainfo::InfoHash;
 use protocol::{
@@ -130,6 +130,7 @@ pub(crate) fn task(task: &Task) -> TaskDto {
         created_by: options.created_by.as_deref().unwrap_or_default().to_owned(),
         group_id: task.group.map(|group| group.to_string()).unwrap_or_default(),
         queue_order: task.queue_order,
+        tags: options.tags.iter().map(ToString::to_string).collect(),
         origin_url: String::new(),
         auto_route: String::new(),
         uploaded_bytes: seeding.uploaded_bytes,
@@ -156,10 +157,6 @@ fn login_need(need: &LoginNeed) -> LoginNeedDto {
 }
 
 pub(crate) fn queue(queue: &Queue) -> QueueDto {
-    let time = |time: Option<jiff::civil::Time>| {
-        time.map(|time| format!("{:02}:{:02}", time.hour(), time.minute()))
-            .unwrap_or_default()
-    };
     QueueDto {
         queue_id: queue.id.to_string(),
         name: queue.spec.name.clone(),
@@ -179,8 +176,8 @@ pub(crate) fn queue(queue: &Queue) -> QueueDto {
         post_chain: serde_json::from_str(&queue.spec.post_chain).unwrap_or_default(),
         is_running: queue.is_running,
         schedule_enabled: queue.schedule.is_enabled,
-        schedule_start: time(queue.schedule.start),
-        schedule_stop: time(queue.schedule.stop),
+        schedule_start: Schedule::time_text(queue.schedule.start),
+        schedule_stop: Schedule::time_text(queue.schedule.stop),
         schedule_days: queue.schedule.days.bits(),
     }
 }

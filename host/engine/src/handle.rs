@@ -26,7 +26,7 @@ use crate::{
         seeding::SeedLimits,
         settings::{Settings, VersionedSettings},
         site::{CookieSite, CookieSummary, Site},
-        spec::{InvalidSpec, TaskSpec},
+        spec::{InvalidSpec, TaskSpec, validate_tags},
         task::{FileFate, Task},
     },
     rows,
@@ -217,6 +217,12 @@ impl Engine {
     pub async fn set_upload_limit(&self, task: TaskId, bytes_per_second: u64) -> Result<(), CommandError> {
         self.command(Command::SetSpeeds(task, None, Some(bytes_per_second)))
             .await
+    }
+
+    /// Replaces the tags of a task in any state.
+    pub async fn set_tags(&self, task: TaskId, tags: Vec<Box<str>>) -> Result<(), CommandError> {
+        validate_tags(&tags)?;
+        self.command(Command::SetTags(task, tags)).await
     }
 
     /// Sets a task's own limits of seeding, at once.

@@ -116,6 +116,7 @@ impl State {
             self.edit(serial, |task| task.phase = Phase::Pending);
         }
         self.act_on_schedules(local, effects);
+        self.act_on_turtle(local, effects);
     }
 
     fn close(&mut self, effects: &mut Vec<Effect>) {

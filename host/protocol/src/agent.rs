@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use crate::{record::capture::PendingCaptureDto, snapshot::DaemonSnapshot};
+use crate::{
+    LinkDeviceInfo, LinkDiscoveredPeer, LinkPairingRequestDto, event::EventBody, record::capture::PendingCaptureDto,
+    snapshot::DaemonSnapshot,
+};
 
 /// The name under which the agent says hello to its daemon.
 pub const CLIENT_NAME: &str = "svc-agent";
@@ -101,6 +105,23 @@ impl std::fmt::Debug for RevealedToken {
     }
 }
 
+/// Result of `agent.page.ticket`: put behind the page's address as `#open=`, the page exchanges it for a session with
+/// `POST /api/web/session`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenTicket {
+    /// Good once.
+    pub ticket: String,
+    /// How long it is good.
+    pub expires_in_secs: u64,
+}
+
+impl std::fmt::Debug for OpenTicket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OpenTicket(***)")
+    }
+}
+
 /// Params of `agent.preferences.patch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreferencesPatch {
@@ -147,11 +168,37 @@ pub struct AgentSnapshot {
     /// The switches.
     pub gateway: GatewayStatusDto,
     /// Paired devices.
-    pub linked_devices: Vec<crate::LinkDeviceInfo>,
+    pub linked_devices: Vec<LinkDeviceInfo>,
     /// Captured downloads that wait for the user's confirmation.
     pub pending_captures: Vec<PendingCaptureDto>,
     /// Devices that ask to be paired.
-    pub link_pairing_requests: Vec<crate::LinkPairingRequestDto>,
+    pub link_pairing_requests: Vec<LinkPairingRequestDto>,
     /// Devices seen nearby.
-    pub link_discovered: Vec<crate::LinkDiscoveredPeer>,
+    pub link_discovered: Vec<LinkDiscoveredPeer>,
+}
+
+/// An event of the agent, as it is written: what it holds may be borrowed, or JSON that is passed on as it is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "camelCase")]
+pub enum AgentEvent<'a> {
+    /// An event of the daemon, as it is.
+    Daemon(&'a EventBody),
+    /// The daemon's state anew, after a reconnect: a [`DaemonSnapshot`].
+    DaemonSnapshotReplaced(&'a RawValue),
+    /// Whether the daemon answers.
+    DaemonConnectionChanged(bool),
+    /// The switches.
+    GatewayChanged(&'a GatewayStatusDto),
+    /// The preferences.
+    PreferencesChanged(&'a Preferences),
+    /// The captured downloads that wait for the user's confirmation.
+    PendingCapturesChanged(&'a [PendingCaptureDto]),
+    /// These tasks were made of a download that a browser handed over.
+    CaptureTasksStarted(&'a [String]),
+    /// The paired devices.
+    LinkedDevicesChanged(&'a [LinkDeviceInfo]),
+    /// The devices that ask to be paired, and those that this one asked.
+    LinkPairingRequestsChanged(&'a [LinkPairingRequestDto]),
+    /// The devices that announce themselves in this network.
+    LinkDiscoveredChanged(&'a [LinkDiscoveredPeer]),
 }

@@ -59,7 +59,8 @@ pub use record::capture::{
     CaptureResolveParams, CaptureResolved, CaptureResult, CaptureSubmitParams, DownloadRequest, PendingCaptureDto,
 };
 pub use record::config::{
-    ConfigPatch, ConfigSnapshot, ConnPolicyResult, ProxyTestParams, ProxyTestResult, SystemProxyResult,
+    ConfigPatch, ConfigSchema, ConfigSnapshot, ConnPolicyResult, ProxyTestParams, ProxyTestResult, SettingDto,
+    SettingKind, SystemProxyResult,
 };
 pub use record::group::{CreateGroupRequest, CreateGroupResponse, CreateGroupTasksParams, GroupDto};
 pub use record::left_out::LeftOutDto;
@@ -115,7 +116,7 @@ pub use record::task::{
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
     DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, LoginNeedDto, RenameTaskParams,
     RequestBody, Requester, SeedLimitParams, SegmentDto, ServerDto, SpeedLimitParams, TaskDto, TaskIdParams,
-    TaskIdsParams, TaskRuntimeDto, TaskStatus,
+    TaskIdsParams, TaskRuntimeDto, TaskStatus, TaskTagsParams,
 };
 pub use record::thunder::unwrapped;
 pub use record::torrent::{

@@ -16,24 +16,24 @@ use crate::{
     record::webhook::WebhookDeliveryDto,
 };
 
-/// Result of `system.snapshot`.
+/// Result of `system.snapshot`: an agent answers with an [`crate::agent::AgentSnapshot`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SnapshotResult {
+pub struct SnapshotResult<S = DaemonSnapshot> {
     /// In which epoch the sequence counts.
     pub epoch: String,
     /// The last event that the body holds.
     pub sequence: u64,
     /// Everything.
-    pub body: SnapshotBody,
+    pub body: SnapshotBody<S>,
 }
 
 /// Whose snapshot, and the snapshot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SnapshotBody {
+pub struct SnapshotBody<S = DaemonSnapshot> {
     /// Whose.
     pub role: Role,
     /// The snapshot.
-    pub snapshot: DaemonSnapshot,
+    pub snapshot: S,
 }
 
 /// The daemon's state. Lists of parts that a daemon does not have are empty.

@@ -37,5 +37,6 @@ pub use app::App;
 pub use extract::{Body, FREE_TIME, Incoming, Raw, Unread};
 pub use packed::unpacked;
 pub use problem::{Called, Gated, Named, Problem, ResultMessage, Sent, UNKNOWN_ENDPOINT, Unanswered, too_many};
+pub use route::files::is_page_file;
 pub use routes::{methods_of, openapi, path_of, router};
 pub use service::{About, Device, FileTicket, Filter, Page, PageError, Part, Service, SetupError};

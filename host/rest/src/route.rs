@@ -3,6 +3,7 @@
 
 pub(crate) mod cookies;
 pub(crate) mod docs;
+pub(crate) mod files;
 pub(crate) mod group;
 pub(crate) mod market;
 pub(crate) mod page;

@@ -8,7 +8,9 @@ use utoipa_axum::{PathItemExt as _, router::OpenApiRouter};
 
 use crate::{
     app::App,
-    route::{cookies, docs, group, market, page, plugin, post, queue, rss, setup, site, status, task, torrent, web},
+    route::{
+        cookies, docs, files, group, market, page, plugin, post, queue, rss, setup, site, status, task, torrent, web,
+    },
 };
 
 /// Lists handlers of a state once, for the router (`HANDLERS`) and for the description (`DESCRIBED`). The service itself
@@ -57,6 +59,7 @@ handlers! {
     task::task_rename,
     task::task_change_url,
     task::task_set_limit,
+    task::task_set_tags,
     task::task_move,
     task::task_ignore_plugin_retry,
     torrent::torrent_view,
@@ -155,6 +158,7 @@ pub fn openapi(others: OpenApi) -> String {
 pub fn router(app: App) -> Router {
     let routes = HANDLERS.iter().map(|handler| handler());
     routes
+        .chain(files::routes())
         .fold(Router::new(), |router, (path, handler)| router.route(&path, handler))
         .with_state(app)
 }

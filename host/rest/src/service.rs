@@ -38,6 +38,8 @@ pub struct Filter {
     pub queue: Option<String>,
     /// Of this group.
     pub group: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
 }
 
 /// Tasks, newest first.

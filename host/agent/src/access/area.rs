@@ -27,6 +27,7 @@ areas! {
     Page = "page",
     Health = "health",
     Setup = "setup",
+    Login = "login",
     Description = "description",
     Management = "management",
     Rpc = "rpc",
@@ -46,6 +47,9 @@ impl Area {
             "/ping" => Self::Health,
             "/api/v1/setup" | "/api/v1/setup/status" => Self::Setup,
             "/api/v1/openapi.json" | "/api/v1/docs" => Self::Description,
+            // The probe answers as the connection would, whose refusal browsers do not show.
+            "/api/web/session" if method == Method::POST => Self::Login,
+            "/api/web/session" => Self::Rpc,
             _ if path.starts_with("/api/v1/docs/") => Self::Description,
             // `/rpc` by POST is aria2's XML-RPC; the service's own RPC is a WebSocket (GET).
             "/rpc" if method == Method::POST => Self::Jsonrpc,
@@ -59,6 +63,7 @@ impl Area {
             "/api/v1/link/tasks" | "/api/v1/link/info" | "/api/v1/link/unpair" => Self::Link,
             _ if path.starts_with("/api/v1/") => Self::Management,
             _ if path.starts_with("/api/web/") => Self::Web,
+            _ if rest::is_page_file(path) => Self::Page,
             _ => Self::Nothing,
         }
     }

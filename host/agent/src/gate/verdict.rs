@@ -79,7 +79,7 @@ pub(super) fn judge(facts: &Facts<'_>, edition: Edition, is_loopback_only: bool,
     }
     let Some(key) = key else {
         return match facts.area {
-            Area::Page | Area::Health | Area::Setup | Area::Description => Verdict::Pass,
+            Area::Page | Area::Health | Area::Setup | Area::Login | Area::Description => Verdict::Pass,
             // A drop-in without a secret is open, as aria2 is.
             _ if edition == Edition::DropIn => Verdict::Pass,
             _ if edition == Edition::Headless => Verdict::Refused(StatusCode::FORBIDDEN, SETUP_REQUIRED),
@@ -108,7 +108,7 @@ fn is_offered(area: Area, edition: Edition, settings: &Settings) -> bool {
         return area == Area::Jsonrpc;
     }
     match area {
-        Area::Page | Area::Health | Area::Rpc => true,
+        Area::Page | Area::Health | Area::Login | Area::Rpc => true,
         Area::Setup | Area::Web => edition == Edition::Headless,
         Area::Description | Area::Management | Area::Metrics => settings.api,
         Area::Takeover => settings.takeover,
@@ -126,7 +126,7 @@ fn needs_key(area: Area) -> bool {
         // A desktop on the loopback accepts downloads from its own user's browsers without a key.
         Area::Takeover => false,
         // aria2's calls carry the key themselves.
-        Area::Page | Area::Health | Area::Setup | Area::Description | Area::Jsonrpc => false,
+        Area::Page | Area::Health | Area::Setup | Area::Login | Area::Description | Area::Jsonrpc => false,
         // Codes, digits and link keys.
         Area::Link => false,
         Area::Nothing => false,
@@ -148,6 +148,7 @@ fn passes_origin(facts: &Facts<'_>, settings: &Settings) -> bool {
         Area::Setup if facts.method == Method::POST => {
             is_extension(origin) || facts.host.is_some_and(|host| is_same_origin(origin, host))
         }
+        Area::Login => facts.host.is_some_and(|host| is_same_origin(origin, host)),
         Area::Rpc => is_same(),
         _ => true,
     }

@@ -12,10 +12,9 @@ use bytes::Bytes;
 use protocol::{
     EventBody, LinkDeviceInfo, LinkDiscoveredPeer, LinkPairingRequestDto, PendingCaptureDto, SERVICE_EVENT, Service,
     ServiceEvent, ServiceEventParams, TaskRuntimeDto,
-    agent::{GatewayStatusDto, Preferences},
+    agent::{AgentEvent, GatewayStatusDto, Preferences},
     encode_notification,
 };
-use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::watch;
 
@@ -118,21 +117,6 @@ pub(crate) struct Hub {
     newest: watch::Sender<u64>,
     reached: watch::Sender<Position>,
     pub(crate) metrics: Arc<Metrics>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", content = "data", rename_all = "camelCase")]
-enum AgentEvent<'a> {
-    Daemon(&'a EventBody),
-    DaemonSnapshotReplaced(&'a RawValue),
-    DaemonConnectionChanged(bool),
-    GatewayChanged(&'a GatewayStatusDto),
-    PreferencesChanged(&'a Preferences),
-    PendingCapturesChanged(&'a [PendingCaptureDto]),
-    CaptureTasksStarted(&'a [String]),
-    LinkedDevicesChanged(&'a [LinkDeviceInfo]),
-    LinkPairingRequestsChanged(&'a [LinkPairingRequestDto]),
-    LinkDiscoveredChanged(&'a [LinkDiscoveredPeer]),
 }
 
 impl Hub {

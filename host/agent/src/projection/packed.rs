@@ -4,7 +4,7 @@
 //! after the other.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     str,
     sync::{Arc, OnceLock},
 };
@@ -47,6 +47,8 @@ struct Interned {
     /// Whether the value is stored in the object.
     is_open: bool,
     live: Option<Live>,
+    /// Whether the value is the one that a reader of sparse objects assumes.
+    is_usual: bool,
 }
 
 /// The interned strings. Append-only, so objects can refer to them and readers need no lock.
@@ -95,10 +97,13 @@ impl LiveBytes {
 }
 
 impl Packed {
-    /// Serializes the object, with `live` replacing its own members.
-    pub(crate) fn write(&self, live: Option<LiveBytes>, text: &mut Vec<u8>) {
+    /// Serializes the object, with `live` replacing its own members. A sparse one leaves out members with usual values.
+    pub(crate) fn write(&self, live: Option<LiveBytes>, is_sparse: bool, text: &mut Vec<u8>) {
         let mut before = b'{';
         for (string, value) in self.parts() {
+            if is_sparse && string.is_usual && (live.is_none() || string.live.is_none()) {
+                continue;
+            }
             text.push(before);
             before = b',';
             let measured = string.live.and_then(|member| live?.value(member));
@@ -157,11 +162,23 @@ pub(crate) struct Packer {
     values: HashMap<usize, usize>,
     /// The strings of the last object. The next one has most of them in the same places, which saves parsing them.
     last: Vec<usize>,
+    /// Members with their usual values, as they are interned.
+    usual: HashSet<Box<str>>,
 }
 
 impl Default for Packer {
     fn default() -> Self {
+        Self::with_usual(std::iter::empty())
+    }
+}
+
+impl Packer {
+    /// A packer of objects some of whose members usually have these values, as JSON.
+    pub(crate) fn with_usual(usual: impl Iterator<Item = (String, String)>) -> Self {
         let mut packer = Self {
+            usual: usual
+                .map(|(name, value)| format!("\"{name}\":{value}").into())
+                .collect(),
             strings: Arc::new(StringTable::new()),
             numbers: HashMap::new(),
             values: HashMap::new(),
@@ -170,9 +187,7 @@ impl Default for Packer {
         packer.add("", 0, true);
         packer
     }
-}
 
-impl Packer {
     /// Packs an object and visits its members. `json` must be an object without whitespace, as `serde_json` writes it.
     pub(crate) fn pack(
         &mut self,
@@ -257,6 +272,7 @@ impl Packer {
             "\"uploadedBytes\":" => Some(Live::Uploaded),
             _ => None,
         };
+        let is_usual = !is_open && self.usual.contains(&*text);
         let number = self.numbers.len();
         self.numbers.insert(Arc::clone(&text), number);
         self.strings.set(
@@ -266,6 +282,7 @@ impl Packer {
                 name_bytes,
                 is_open,
                 live,
+                is_usual,
             },
         );
         number
@@ -311,7 +328,7 @@ mod tests {
 
     fn unpacked(packed: &Packed) -> String {
         let mut text = Vec::new();
-        packed.write(None, &mut text);
+        packed.write(None, false, &mut text);
         String::from_utf8(text).unwrap()
     }
 
@@ -382,7 +399,7 @@ mod tests {
                 total,
                 uploaded: 3,
             };
-            packed.write(Some(live), &mut text);
+            packed.write(Some(live), false, &mut text);
             let text = String::from_utf8(text).unwrap();
             assert!(text.starts_with(expect), "{text}");
         };

@@ -28,6 +28,19 @@ pub(crate) struct Task {
     pub(crate) queue_order: u32,
 }
 
+impl Task {
+    /// Parsed when a list asks for it, so that tags cost no memory beside the task's own.
+    pub(crate) fn has_tag(&self, tag: &str) -> bool {
+        let mut has = false;
+        self.packed.members(&mut |name, value| {
+            if name == "tags" {
+                has = serde_json::from_str::<Vec<String>>(value).is_ok_and(|tags| tags.iter().any(|own| own == tag));
+            }
+        });
+        has
+    }
+}
+
 type Placed = (u64, Arc<Task>);
 
 /// Ordered by place, oldest first. Cheap to clone.

@@ -11,8 +11,8 @@ use std::{
 
 use bytes::Bytes;
 use protocol::{
-    EventBody, FoundTasks, QueueDto, RssItemsChanged, RuntimeStats, SelectionResolved, TaskIdParams, TaskRuntimeDto,
-    TaskStatus,
+    EventBody, FoundTasks, QueueDto, RssItemsChanged, RuntimeStats, SelectionResolved, TaskDto, TaskIdParams,
+    TaskRuntimeDto, TaskStatus,
 };
 use rest::Filter;
 use serde::Deserialize;
@@ -114,6 +114,7 @@ fn admits(filter: &Filter, task: &Task) -> bool {
     filter.status.is_none_or(|status| status == task.status)
         && filter.queue.as_deref().is_none_or(|queue| *queue == *task.queue)
         && filter.group.as_deref().is_none_or(|group| *group == *task.group)
+        && filter.tag.as_deref().is_none_or(|tag| task.has_tag(tag))
 }
 
 /// Newest first.
@@ -179,7 +180,10 @@ impl Projection {
     pub(crate) fn read(snapshot: &str) -> Result<Self, serde_json::Error> {
         let Tasks { tasks, task_runtime } = serde_json::from_str(snapshot)?;
         let mut members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(snapshot)?;
-        let mut projection = Self::default();
+        let mut projection = Self {
+            packer: Packer::with_usual(usual_members()),
+            ..Self::default()
+        };
         for (part, Part(name, ..)) in projection.parts.iter_mut().zip(PARTS) {
             *part = members
                 .remove(name)
@@ -315,7 +319,7 @@ impl Projection {
     pub(crate) fn task(&self, id: &str) -> Option<String> {
         let task = self.list.get(*self.places.get(id)?)?;
         let mut text = Vec::with_capacity(TASK_BYTES);
-        write(task, &self.runtime, &mut text);
+        write(task, &self.runtime, false, &mut text);
         Some(String::from_utf8(text).expect("a task is packed as text"))
     }
 
@@ -386,6 +390,7 @@ impl Projection {
             tasks: Box::new(tasks),
             runtime: Arc::clone(&self.runtime),
             tail: Some(tail),
+            is_sparse: false,
         }
     }
 
@@ -510,9 +515,16 @@ impl Projection {
 type Runtime = BTreeMap<String, Arc<Sample>>;
 
 /// Serializes a task with its last progress.
-fn write(task: &Task, runtime: &Runtime, text: &mut Vec<u8>) {
+fn write(task: &Task, runtime: &Runtime, is_sparse: bool, text: &mut Vec<u8>) {
     let live = runtime.get(&*task.id).map(|sample| sample.live());
-    task.packed.write(live, text);
+    task.packed.write(live, is_sparse, text);
+}
+
+/// The members of a task and what they usually are, which sparse lists leave out.
+fn usual_members() -> impl Iterator<Item = (String, String)> {
+    let usual = serde_json::to_value(TaskDto::usual()).unwrap_or_default();
+    let members = usual.as_object().cloned().unwrap_or_default();
+    members.into_iter().map(|(name, value)| (name, value.to_string()))
 }
 
 /// The ids that begin with one of `prefixes`, at most [`FoundTasks::MAX_PER_PREFIX`] for each.
@@ -538,6 +550,8 @@ pub(crate) struct Listing {
     runtime: Arc<Runtime>,
     /// Follows the tasks; none once it was returned.
     tail: Option<&'static str>,
+    /// Whether members with usual values are left out.
+    is_sparse: bool,
 }
 
 impl Iterator for Listing {
@@ -554,7 +568,7 @@ impl Iterator for Listing {
             if !std::mem::replace(&mut self.is_first, false) {
                 self.text.push(b',');
             }
-            write(&task, &self.runtime, &mut self.text);
+            write(&task, &self.runtime, self.is_sparse, &mut self.text);
         }
         let next = Vec::with_capacity(PIECE_BYTES + ROOM_BYTES);
         Some(std::mem::replace(&mut self.text, next).into())
@@ -562,6 +576,12 @@ impl Iterator for Listing {
 }
 
 impl Listing {
+    /// The same, without members that have their usual values.
+    #[must_use]
+    pub(crate) fn sparse(self, is_sparse: bool) -> Self {
+        Self { is_sparse, ..self }
+    }
+
     pub(crate) fn into_text(self) -> String {
         let pieces: Vec<Bytes> = self.collect();
         String::from_utf8(pieces.concat()).expect("tasks are packed as text")
@@ -570,7 +590,7 @@ impl Listing {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{DaemonSnapshot, TaskDto};
+    use protocol::DaemonSnapshot;
     use serde::Serialize;
 
     use super::*;
@@ -590,6 +610,76 @@ mod tests {
             ..DaemonSnapshot::default()
         };
         Projection::read(&serde_json::to_string(&snapshot).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_sparse_list_is_the_same_once_the_usual_members_are_filled_in() {
+        let mut own = task("e", 5);
+        (own.file_name, own.total_bytes, own.status) = ("e.iso".into(), 9, TaskStatus::Completed);
+        (own.seed_ratio_limit_milli, own.tags) = (-1, vec!["a".into()]);
+        let usual = TaskDto {
+            queue_id: "main".into(),
+            task_id: "f".into(),
+            ..TaskDto::usual()
+        };
+        let snapshot = DaemonSnapshot {
+            tasks: vec![task("a", 1), own, usual],
+            ..DaemonSnapshot::default()
+        };
+        let mut projection = Projection::read(&serde_json::to_string(&snapshot).unwrap()).unwrap();
+        let run = TaskRuntimeDto {
+            task_id: "a".into(),
+            ..TaskRuntimeDto::default()
+        };
+        let filled = |listing: Listing| {
+            let sparse: Vec<serde_json::Map<String, serde_json::Value>> =
+                serde_json::from_str(&listing.sparse(true).into_text()).unwrap();
+            let usual = serde_json::to_value(TaskDto::usual()).unwrap();
+            let fill = |task: serde_json::Map<_, _>| {
+                let mut whole = usual.as_object().unwrap().clone();
+                whole.extend(task);
+                whole
+            };
+            sparse.into_iter().map(fill).collect::<Vec<_>>()
+        };
+        for runs in [false, true] {
+            if runs {
+                apply(&mut projection, "taskRuntimeChanged", &run);
+            }
+            let whole = projection.list(String::new(), "]").into_text();
+            let whole: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&whole).unwrap();
+            assert_eq!(filled(projection.list(String::new(), "]")), whole);
+        }
+        let sparse = projection.list(String::new(), "]").sparse(true).into_text();
+        assert!(sparse.contains(r#"{"taskId":"f","queueId":"main"}"#), "{sparse}");
+    }
+
+    #[test]
+    fn sparse_lists_of_finished_downloads_have_half_the_bytes() {
+        let finished = |number: u64| TaskDto {
+            task_id: format!("1b4e28ba-2fa1-41d2-883f-{number:012}"),
+            url: format!(
+                "https://files{}.example.org/archive/2026/{number}/file-{number}.zip",
+                number % 7
+            ),
+            file_name: format!("file-{number}.zip"),
+            save_dir: "/srv/downloads".into(),
+            status: TaskStatus::Completed,
+            downloaded_bytes: number * 1_000_003,
+            total_bytes: number * 1_000_003,
+            created_at: (1_790_000_000 + number).to_string(),
+            completed_at: (1_790_000_060 + number).to_string(),
+            queue_id: "main".into(),
+            ..TaskDto::usual()
+        };
+        let snapshot = DaemonSnapshot {
+            tasks: (0..1000).map(finished).collect(),
+            ..DaemonSnapshot::default()
+        };
+        let projection = Projection::read(&serde_json::to_string(&snapshot).unwrap()).unwrap();
+        let bytes = |is_sparse| projection.list(String::new(), "]").sparse(is_sparse).into_text().len();
+        let (whole, sparse) = (bytes(false), bytes(true));
+        assert!(sparse * 2 < whole, "{sparse} of {whole}");
     }
 
     fn apply(projection: &mut Projection, kind: &str, data: &impl Serialize) {

@@ -6,7 +6,7 @@ use axum::{Router, http::StatusCode, middleware};
 use rest::{About, Problem, UNKNOWN_ENDPOINT};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{aria2, link, mcp, metrics, rpc, state::App, takeover};
+use super::{aria2, link, mcp, metrics, rpc, session, state::App, takeover};
 use crate::{access::key::MIN_KEY_CHARS, gate, settings::config::Edition};
 
 rest::handlers! {
@@ -17,6 +17,8 @@ rest::handlers! {
     aria2::json_call,
     mcp::message,
     metrics::metrics_view,
+    session::session_view,
+    session::session_create,
     takeover::download_create,
     takeover::download_batch,
     link::link_code_create,

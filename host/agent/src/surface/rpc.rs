@@ -32,9 +32,9 @@ use crate::{
         hub::{Hub, Reader},
         tasks::{Listing, Projection, beginning_with},
     },
-    settings::{config::Edition, file::ChangeError},
+    settings::{config::Edition, file::ChangeError, schema},
     surface::{
-        link,
+        link, session,
         socket::{self, End, Sender},
         state::App,
         takeover,
@@ -73,10 +73,13 @@ pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) ->
 
 type Answer = BoxFuture<'static, (Reply, bool)>;
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Connection {
     app: App,
     sender: Sender,
     is_initialized: bool,
+    /// Asked for tasks without members that have usual values.
+    is_sparse: bool,
     /// The position in the events; none before the first snapshot.
     reader: Option<Reader>,
     calls: FuturesUnordered<Answer>,
@@ -101,6 +104,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
         app,
         sender,
         is_initialized: false,
+        is_sparse: false,
         reader: None,
         calls: FuturesUnordered::new(),
         slow_calls: 0,
@@ -188,13 +192,24 @@ impl Connection {
         };
         // A notification has no answer, and none is defined.
         let Some(id) = request.id.clone() else { return Ok(()) };
-        let answered = match Method::parse(&request.method) {
+        let method = Method::parse(&request.method);
+        let answered = match method {
             None => Err(RpcError::method_not_found(&request.method)),
             Some(method) if !self.is_initialized && !matches!(method, Method::SystemHello | Method::SystemPing) => {
                 Err(conflict("system.hello comes first"))
             }
             Some(method) => self.dispatch(&id, method, &request).await,
         };
+        if cfg!(debug_assertions)
+            && let (Some(method), Ok(Answered::Text(text))) = (method, &answered)
+        {
+            let result = serde_json::value::RawValue::from_string(text.clone());
+            let checked = result.map_err(|error| error.to_string());
+            if let Err(error) = checked.and_then(|result| method.check_result(&result)) {
+                let error = RpcError::internal(format!("the result of {}: {error}", method.name()));
+                return self.refuse(Some(id), error).await;
+            }
+        }
         match answered {
             Err(error) => self.refuse(Some(id), error).await,
             Ok(Answered::Later) => Ok(()),
@@ -211,7 +226,7 @@ impl Connection {
             Method::SystemSnapshot => {
                 let (snapshot, reader) = self.app.daemon.hub.snapshot(&head(id));
                 self.reader = Some(reader);
-                return Ok(Answered::Listing(snapshot));
+                return Ok(Answered::Listing(snapshot.sparse(self.is_sparse)));
             }
             Method::SystemAuthChallenge | Method::SystemAuthProve => Err(conflict("the connection is authenticated")),
             Method::SystemShutdown
@@ -236,7 +251,8 @@ impl Connection {
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
                 let hub = self.known()?;
-                return Ok(Answered::Listing(hub.with_tasks(|daemon| daemon.list(head(id), "]}"))));
+                let list = hub.with_tasks(|daemon| daemon.list(head(id), "]}"));
+                return Ok(Answered::Listing(list.sparse(self.is_sparse)));
             }
             _ => match self.read(method, request)? {
                 Some(text) => return Ok(Answered::Text(text)),
@@ -262,6 +278,10 @@ impl Connection {
             return Err(RpcError::application(ErrorCode::ProtocolIncompatible, message));
         }
         self.is_initialized = true;
+        self.is_sparse = hello
+            .capabilities
+            .iter()
+            .any(|known| known == capability::CLIENT_SPARSE);
         Ok(HelloResult {
             role: Role::Agent,
             service_name: protocol::agent::CLIENT_NAME.to_owned(),
@@ -341,6 +361,7 @@ impl Connection {
         let listening = self.app.listening;
         match method {
             Method::GatewayGet => encode(&settings.current().status(listening)),
+            Method::GatewaySchema => encode(&schema::schema(listening.edition)),
             Method::GatewayRevealToken => {
                 let user_token = settings.current().key.as_ref().map(|key| key.expose().to_owned());
                 let user_token = user_token.unwrap_or_default();
@@ -352,6 +373,10 @@ impl Connection {
                 let changed = changed.map_err(|error| not_changed(&error))?;
                 self.key = changed.key_digest();
                 encode(&changed.status(listening))
+            }
+            Method::PageTicket => {
+                let ticket = session::ticket(&self.app.gate);
+                encode(&ticket.map_err(|error| RpcError::internal(error.to_string()))?)
             }
             Method::PreferencesGet => encode(&settings.current().preferences),
             Method::PreferencesPatch => {

@@ -24,6 +24,8 @@ enum Guard {
     Setup,
     /// Open, refused to foreign origins, headless only.
     SetupWrite,
+    /// No key is needed, and the page's own origin.
+    Login,
     /// Needs the key.
     Key,
     /// Needs the key as Bearer, and the page's own origin.
@@ -64,6 +66,7 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("POST", "/api/v1/tasks/{id}/rename", Guard::Key),
     ("POST", "/api/v1/tasks/{id}/url", Guard::Key),
     ("PUT", "/api/v1/tasks/{id}/limit", Guard::Key),
+    ("PUT", "/api/v1/tasks/{id}/tags", Guard::Key),
     ("PUT", "/api/v1/tasks/{id}/queue", Guard::Key),
     ("POST", "/api/v1/tasks/{id}/ignore-plugin-retry", Guard::Key),
     ("GET", "/api/v1/tasks/{id}/torrent", Guard::Key),
@@ -151,6 +154,8 @@ const ROUTES: &[(&str, &str, Guard)] = &[
     ("POST", "/api/v1/link/tasks", Guard::Device),
     ("POST", "/api/v1/link/info", Guard::Device),
     ("POST", "/api/v1/link/unpair", Guard::Device),
+    ("GET", "/api/web/session", Guard::Rpc),
+    ("POST", "/api/web/session", Guard::Login),
     ("GET", "/rpc", Guard::Rpc),
     ("POST", "/mcp", Guard::Mcp),
     ("GET", "/metrics", Guard::Key),
@@ -428,7 +433,13 @@ impl Guard {
             Self::Rpc => &[Way::Bearer, Way::Protocol],
             Self::Web => &[Way::Bearer, Way::Query],
             Self::Takeover => &[Way::Header],
-            Self::Open | Self::Setup | Self::SetupWrite | Self::Aria2 | Self::Aria2Query | Self::Device => &[],
+            Self::Open
+            | Self::Setup
+            | Self::SetupWrite
+            | Self::Login
+            | Self::Aria2
+            | Self::Aria2Query
+            | Self::Device => &[],
         }
     }
 
@@ -446,7 +457,7 @@ fn group(path: &str, guard: Guard) -> Option<Group> {
         Guard::Aria2 | Guard::Aria2Query => Some(Group::Aria2),
         Guard::Key => Some(Group::Management),
         Guard::Open if path.starts_with("/api/v1/") => Some(Group::Management),
-        Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Rpc | Guard::Web => None,
+        Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Login | Guard::Rpc | Guard::Web => None,
     }
 }
 
@@ -466,6 +477,7 @@ fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
     match guard {
         Guard::Open | Guard::Setup => return None,
         Guard::SetupWrite => return is_foreign.then_some(403),
+        Guard::Login => return (is_foreign || is_extension).then_some(403),
         Guard::Rpc if is_foreign || is_extension => return Some(403),
         Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query if is_foreign && !is_let_in => {
             return Some(403);
@@ -717,7 +729,13 @@ async fn wrong_keys_are_counted_on_every_surface() {
     for (method, path, guard) in ROUTES {
         if matches!(
             guard,
-            Guard::Open | Guard::Setup | Guard::SetupWrite | Guard::Aria2 | Guard::Aria2Query | Guard::Device
+            Guard::Open
+                | Guard::Setup
+                | Guard::SetupWrite
+                | Guard::Login
+                | Guard::Aria2
+                | Guard::Aria2Query
+                | Guard::Device
         ) {
             continue;
         }

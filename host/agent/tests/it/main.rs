@@ -24,6 +24,7 @@ mod plugins;
 mod rest;
 mod rpc;
 mod scripted;
+mod session;
 mod setup;
 mod switches;
 mod takeover;

@@ -245,6 +245,52 @@ async fn a_finished_file_is_fetched_by_key_token_or_a_ticket_that_works_once() {
 }
 
 #[tokio::test]
+async fn tasks_are_tagged_and_found_by_their_tags() {
+    let world = World::new().await;
+    let made = async |tags: serde_json::Value| {
+        let body = json!({"url": "http://127.0.0.1:9/f", "startPaused": true, "tags": tags});
+        world.ask("POST /api/v1/tasks", &body.to_string()).await
+    };
+    let id = made(json!(["linux", " iso ", "linux"])).await.json()["taskId"].clone();
+    let id = id.as_str().unwrap();
+    made(json!([])).await;
+    let of = async |query: &str| {
+        world
+            .get(&format!("/api/v1/tasks?{query}"))
+            .await
+            .json()
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(
+        world.get(&format!("/api/v1/tasks/{id}")).await.json()["tags"],
+        json!(["linux", "iso"])
+    );
+    assert_eq!((of("tag=iso").await, of("tag=is").await, of("").await), (1, 0, 2));
+    let put = format!("PUT /api/v1/tasks/{id}/tags");
+    assert_eq!(world.ask(&put, r#"{"tags":["other"]}"#).await.status, 200);
+    assert_eq!((of("tag=iso").await, of("tag=other&limit=1").await), (0, 1));
+    let many: Vec<_> = (0..33).map(|number| number.to_string()).collect();
+    for bad in [
+        json!(many),
+        json!(["x".repeat(65)]),
+        json!([""]),
+        json!(["a,b"]),
+        json!(["a\nb"]),
+    ] {
+        assert_eq!(
+            world.ask(&put, &json!({"tags": bad}).to_string()).await.status,
+            400,
+            "{bad}"
+        );
+        assert_eq!(made(bad.clone()).await.status, 400, "{bad}");
+    }
+    assert_eq!(of("tag=other").await, 1);
+    world.end().await;
+}
+
+#[tokio::test]
 async fn queues_and_groups_are_listed() {
     let world = World::new().await;
     let queues = world.get("/api/v1/queues").await.json();

@@ -179,6 +179,7 @@ async fn a_service_offers_what_works_with_it() {
         "daemon.selections",
         "agent.gateway",
         "agent.externalCapture",
+        "agent.sparseTasks",
         "daemon.plugins",
     ];
     for (edition, files) in [(Edition::Headless, Some("daemon.files")), (Edition::Desktop, None)] {

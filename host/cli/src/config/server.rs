@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use agent::{Edition, fresh_switches};
 use command::{Exit, UsageError, environment::Environment};
 use protocol::{
-    ConfigPatch, ConfigSnapshot, ErrorCode, Method,
+    ConfigPatch, ConfigSchema, ConfigSnapshot, ErrorCode, Method, SettingDto, SettingKind,
     agent::{GatewayPatch, GatewayStatusDto, Preferences, PreferencesPatch, PreferencesPatched},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -29,6 +29,12 @@ pub(super) enum ServerCommand {
     Get {
         /// Name of the setting
         key: String,
+    },
+    /// Say what settings do, and what they may be
+    Describe {
+        /// Part of a name, or of a meaning; without it, all
+        #[arg(value_name = "WORD")]
+        word: Option<String>,
     },
     /// Change settings: all of them, or none if one is refused
     Set {
@@ -96,6 +102,7 @@ pub(super) async fn run(
             let value = value.ok_or_else(|| unknown("setting", key))?;
             service.print_done(&value, &value)
         }
+        ServerCommand::Describe { word } => describe(service, &mut client, word.as_deref()).await,
         ServerCommand::Set { pairs } => {
             let mut change = Change::default();
             for (key, value) in pairs {
@@ -131,6 +138,36 @@ pub(super) async fn run(
         } => network::test_proxy(service, &mut client, proxy, target.as_deref()).await,
         ServerCommand::HostLimits { forget } => network::host_limits(service, &mut client, *forget).await,
     }
+}
+
+/// Prints what settings are.
+async fn describe(service: &ServiceArgs, client: &mut Client, word: Option<&str>) -> anyhow::Result<Exit> {
+    let ConfigSchema { mut settings } = client.ask(Method::ConfigSchema).await?;
+    let of_agent: ConfigSchema = client.ask(Method::GatewaySchema).await?;
+    let named = of_agent.settings.into_iter().filter_map(|setting| {
+        let key = switch::name_of(&setting.key)?.to_owned();
+        Some(SettingDto { key, ..setting })
+    });
+    settings.extend(named);
+    if let Some(word) = word.map(str::to_lowercase) {
+        settings.retain(|setting| setting.key.contains(&word) || setting.meaning.to_lowercase().contains(&word));
+    }
+    let rows = settings.iter().map(|setting| {
+        let allowed = match (setting.min, setting.max) {
+            (Some(least), Some(most)) => format!("{least} to {most}"),
+            _ if setting.kind == SettingKind::Switch => "true or false".to_owned(),
+            _ => setting.choices.join(", "),
+        };
+        [
+            setting.key.clone(),
+            setting.default.clone(),
+            allowed,
+            setting.meaning.clone(),
+        ]
+    });
+    service.print(&settings, || {
+        table::lines(["KEY", "DEFAULT", "ALLOWED", "MEANING"], rows)
+    })
 }
 
 /// The settings of daemon and agent together.

@@ -133,6 +133,9 @@ struct TaskArgs {
     /// If the file is there, check it by its checksum; only a wrong one is downloaded again
     #[arg(long)]
     check_integrity: bool,
+    /// Words by which the tasks are found, separated by commas
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
+    tags: Vec<String>,
     /// Use no login of the service's .netrc
     #[arg(long)]
     no_netrc: bool,
@@ -312,6 +315,7 @@ fn pattern(args: &AddArgs) -> Result<TaskSpec, UsageError> {
         max_not_found: task.max_file_not_found,
         check_integrity: task.check_integrity,
         no_netrc: task.no_netrc,
+        tags: task.tags.iter().map(|tag| tag.as_str().into()).collect(),
         is_not_seeded: args.torrent.no_seed,
         seed_limits: args.torrent.own.seed_limits(),
         upload_limit_bytes: args.torrent.upload_limit,
@@ -402,7 +406,7 @@ mod tests {
             max_connections: Ok("max_connections"), min_split_bytes: Ok("min_split"), max_tries: Ok("retries"),
             retry_wait_secs: Ok("retry_wait"), use_server_time: Ok("server_time"),
             lowest_speed_bytes: Ok("lowest_speed_limit"), max_not_found: Ok("max_file_not_found"),
-            check_integrity: Ok("check_integrity"), no_netrc: Ok("no_netrc"),
+            check_integrity: Ok("check_integrity"), no_netrc: Ok("no_netrc"), tags: Ok("tags"),
             upload_limit_bytes: Ok("upload_limit"), no_seed: Ok("no_seed"),
             seed_ratio_limit_milli: Ok("seed_ratio"), seed_time_limit_secs: Ok("seed_time"),
         };

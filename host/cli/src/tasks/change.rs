@@ -1,7 +1,10 @@
 //! Commands that change one task: rename, change-url, limit; and rescan.
 
-use command::{Exit, amount, environment::Environment};
-use protocol::{ChangeUrlParams, ChangedTask, Method, OkResult, RenameTaskParams, SpeedLimitParams};
+use command::{Exit, UsageError, amount, environment::Environment};
+use protocol::{
+    ChangeUrlParams, ChangedTask, ConfigPatch, ConfigSnapshot, Method, OkResult, RenameTaskParams, RuntimeStats,
+    SpeedLimitParams, TaskTagsParams,
+};
 
 use super::{find, list::AllArgs};
 use crate::service::{Client, ServiceArgs};
@@ -16,7 +19,12 @@ For a link that has expired: what was downloaded is kept, and continued if the n
 
 pub(crate) const LIMIT_EXAMPLES: &str = "Examples:
   svc limit 3f2a 2.5M                              at once, also while it runs
-  svc limit 3f2a 0                                 no limit of its own";
+  svc limit 3f2a 0                                 no limit of its own
+  svc limit --turtle on                            the turtle_ limits of svc config server, for all";
+
+pub(crate) const TAG_EXAMPLES: &str = "Examples:
+  svc tag 3f2a linux iso                           replaces the tags that it has
+  svc list --tag linux";
 
 #[derive(Debug, clap::Args)]
 pub struct RenameArgs {
@@ -37,11 +45,26 @@ pub struct ChangeUrlArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct LimitArgs {
-    #[command(flatten)]
-    which: OneArgs,
+    /// Id of the task
+    #[arg(required_unless_present = "turtle", requires = "rate")]
+    id: Option<String>,
     /// Bytes per second, such as 2.5M; 0 for no limit
     #[arg(value_parser = amount::parse_rate)]
-    rate: u64,
+    rate: Option<u64>,
+    /// Instead of a task's limit, switch the service to its alternative limits, or back
+    #[arg(long, value_name = "SWITCH", conflicts_with = "id", value_parser = ["on", "off"])]
+    turtle: Option<String>,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct TagArgs {
+    #[command(flatten)]
+    which: OneArgs,
+    /// The tags that it is to have; none removes all
+    #[arg(value_name = "TAG")]
+    tags: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -56,9 +79,15 @@ impl OneArgs {
     /// A connection, and the complete id of the task.
     async fn open(&self, environment: &Environment) -> anyhow::Result<(Client, String)> {
         let mut client = self.service.connect(environment).await?;
-        let found = find::tasks(&mut client, std::slice::from_ref(&self.id)).await?;
-        Ok((client, found.into_iter().next().expect("an unknown id is an error")))
+        let id = one(&mut client, &self.id).await?;
+        Ok((client, id))
     }
+}
+
+/// The complete id of a task.
+async fn one(client: &mut Client, id: &String) -> anyhow::Result<String> {
+    let found = find::tasks(client, std::slice::from_ref(id)).await?;
+    Ok(found.into_iter().next().expect("an unknown id is an error"))
 }
 
 pub(crate) async fn rename(args: &RenameArgs, environment: &Environment) -> anyhow::Result<Exit> {
@@ -83,16 +112,58 @@ pub(crate) async fn change_url(args: &ChangeUrlArgs, environment: &Environment) 
 }
 
 pub(crate) async fn limit(args: &LimitArgs, environment: &Environment) -> anyhow::Result<Exit> {
-    let (mut client, task_id) = args.which.open(environment).await?;
-    let sentence = match args.rate {
+    let mut client = args.service.connect(environment).await?;
+    let (id, rate) = match (&args.turtle, &args.id, args.rate) {
+        (Some(switch), ..) => return turtle(args, &mut client, switch == "on").await,
+        (None, Some(id), Some(rate)) => (id, rate),
+        (None, ..) => return Err(UsageError::new("RATE", "write the task and its limit, or --turtle").into()),
+    };
+    let task_id = one(&mut client, id).await?;
+    let sentence = match rate {
         0 => format!("removed the limit of {task_id}"),
         rate => format!("limited {task_id} to {}", amount::rate(rate)),
     };
     let params = SpeedLimitParams {
         task_id,
-        speed_limit_bytes: args.rate,
+        speed_limit_bytes: rate,
     };
     let answered: OkResult = client.call(Method::TaskSetSpeedLimit, &params).await?;
+    args.service.print_done(&answered, &sentence)
+}
+
+/// Switches the alternative limits, and says which are in force then.
+async fn turtle(args: &LimitArgs, client: &mut Client, is_on: bool) -> anyhow::Result<Exit> {
+    let now: ConfigSnapshot = client.ask(Method::ConfigGet).await?;
+    let patch = ConfigPatch {
+        expected_revision: now.revision,
+        values: [("turtle_enabled".to_owned(), is_on.to_string())].into(),
+        ..ConfigPatch::default()
+    };
+    let _changed: ConfigSnapshot = client.call(Method::ConfigPatch, &patch).await?;
+    let stats: RuntimeStats = client.ask(Method::RuntimeStats).await?;
+    let shown = |limit| match limit {
+        0 => "no limit".to_owned(),
+        limit => amount::rate(limit),
+    };
+    let sentence = format!(
+        "the turtle is {}: downloads {}, uploads {}",
+        if is_on { "on" } else { "off" },
+        shown(stats.download_limit_bps),
+        shown(stats.upload_limit_bps)
+    );
+    args.service.print_done(&stats, &sentence)
+}
+
+pub(crate) async fn tag(args: &TagArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let (mut client, task_id) = args.which.open(environment).await?;
+    let sentence = match args.tags.as_slice() {
+        [] => format!("removed the tags of {task_id}"),
+        tags => format!("tagged {task_id}: {}", tags.join(", ")),
+    };
+    let tags = args.tags.clone();
+    let answered: OkResult = client
+        .call(Method::TaskSetTags, &TaskTagsParams { task_id, tags })
+        .await?;
     args.which.service.print_done(&answered, &sentence)
 }
 

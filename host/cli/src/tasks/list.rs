@@ -38,6 +38,9 @@ pub struct ListArgs {
     /// Only tasks of this queue, by its name or id
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
+    /// Only tasks with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
     /// Only the newest N
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -103,6 +106,7 @@ pub(crate) async fn list(args: &ListArgs, environment: &Environment) -> anyhow::
     daemon.tasks.retain(|task| {
         (args.status.is_empty() || args.status.contains(&task.status))
             && queue.as_ref().is_none_or(|queue| task.queue_id == *queue)
+            && args.tag.as_ref().is_none_or(|tag| task.tags.contains(tag))
     });
     let surplus = daemon.tasks.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
     daemon.tasks.drain(..surplus);

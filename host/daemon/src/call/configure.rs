@@ -9,12 +9,14 @@ use crate::{
         answer::{Answer, read, wrote},
         proxy_test,
     },
+    configuration::schema,
     service::{LearnedLimits, Service},
 };
 
 pub(super) async fn call(service: &Service, method: Method, request: &Request) -> Result<Answer, RpcError> {
     match method {
         Method::ConfigGet => read(&service.configuration.snapshot()),
+        Method::ConfigSchema => read(&schema::schema()),
         Method::ConfigPatch => {
             let patched = service.configuration.patch(request.params()?).await?;
             service.hub.config_changed().await?;

@@ -29,7 +29,10 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             read(&queues.iter().map(|queue| view::queue(queue)).collect::<Vec<_>>())
         }
         Method::QueueCreate => finish(engine.queue_create(spec(request.params()?)?).await.map(drop)),
-        Method::QueueUpdate => finish(engine.queue_update(one(request)?, spec(request.params()?)?).await),
+        Method::QueueUpdate => {
+            let QueueIdParams { queue_id: id } = request.part()?;
+            finish(engine.queue_update(queue_id(&id)?, spec(request.part()?)?).await)
+        }
         Method::QueueDelete => finish(engine.queue_delete(one(request)?).await),
         Method::QueueStart => finish(engine.queue_start(one(request)?).await),
         Method::QueueStop => finish(engine.queue_stop(one(request)?).await),

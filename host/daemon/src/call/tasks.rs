@@ -7,6 +7,7 @@ use protocol::{
     ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest,
     CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method,
     RenameTaskParams, Request, RpcError, SeedLimitParams, SpeedLimitParams, TaskIdParams, TaskIdsParams,
+    TaskTagsParams,
 };
 use transfer::SafeUrl;
 
@@ -55,6 +56,10 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
             let params: SpeedLimitParams = request.params()?;
             let task = task_id(&params.task_id)?;
             finish(engine.set_speed_limit(task, params.speed_limit_bytes).await)
+        }
+        Method::TaskSetTags => {
+            let TaskTagsParams { task_id: id, tags } = request.params()?;
+            finish(engine.set_tags(task_id(&id)?, options::tags(tags)).await)
         }
         Method::TaskSetSeedLimits => set_seed_limits(engine, request.params()?).await,
         Method::TaskDelete => {

@@ -51,6 +51,7 @@ impl History {
         kind: &'static str,
         message: &str,
         status: Option<TaskStatus>,
+        error_kind: Option<&'static str>,
     ) -> protocol::ActivityEntry {
         self.newest += 1;
         let entry = Activity {
@@ -60,6 +61,7 @@ impl History {
             kind,
             message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
             status,
+            error_kind,
         };
         let shown = entry.view();
         self.tasks.insert(task);

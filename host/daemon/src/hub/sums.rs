@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use engine::TaskId;
+use engine::{Settings, Speeds, TaskId};
 use protocol::{RuntimeStats, TaskStatus};
 use tokio::time::Instant;
 
@@ -86,7 +86,12 @@ impl Sums {
         self.publish_at.get_or_insert_with(|| Instant::now() + STATS_EVERY);
     }
 
-    pub(super) fn stats(&mut self, (save_dir, disk_free_bytes): (String, Option<u64>)) -> RuntimeStats {
+    pub(super) fn stats(
+        &mut self,
+        (save_dir, disk_free_bytes): (String, Option<u64>),
+        settings: &Settings,
+    ) -> RuntimeStats {
+        let Speeds { download, upload } = settings.speeds();
         if self.active == 0 {
             self.rates.download = 0;
             if self.seeding == 0 {
@@ -99,6 +104,9 @@ impl Sums {
             seeding_tasks: self.seeding,
             total_download_bps: self.rates.download,
             total_upload_bps: self.rates.upload,
+            download_limit_bps: download,
+            upload_limit_bps: upload,
+            turtle: settings.is_turtle,
             disk_free_bytes,
             save_dir,
         }

@@ -358,14 +358,14 @@ impl Worker {
             Event::TasksChanged(tasks) => self.publish_tasks(&tasks),
             Event::TasksDeleted(tasks) => self.publish_deleted(&tasks),
             Event::Progress(samples) => self.publish_progress(&samples),
-            Event::Notice { task, message } => self.note(task, "notice", &message, None),
+            Event::Notice { task, message } => self.note(task, "notice", &message, None, None),
             Event::AttemptFailed { task, failure, wait } => {
                 let message = format!("{}; next attempt in {:.1} s", failure.message, wait.as_secs_f32());
-                self.note(task, "retry", &message, None);
+                self.note(task, "retry", &message, None, Some(failure.kind.code()));
             }
             Event::Skipped { task, existing } => {
                 let message = format!("{} exists already", existing.display());
-                self.note(task, "skipped", &message, None);
+                self.note(task, "skipped", &message, None, None);
             }
             Event::QueuesChanged(queues) => {
                 self.publish(&DaemonEvent::QueuesChanged(
@@ -384,6 +384,8 @@ impl Worker {
                 self.publish(&DaemonEvent::ConfigChanged(
                     self.sources.configuration.snapshot_with(&settings),
                 ));
+                // The limits in force are among them.
+                self.sums.changed();
             }
             Event::SitesChanged => {
                 let sites = self.sites().await;
@@ -437,7 +439,9 @@ impl Worker {
             (_, status) => status.name(),
         };
         if is_recorded {
-            self.note(task.id, "status", message, Some(status));
+            let kind = task.failure().map(|failure| failure.kind.code());
+            let kind = kind.filter(|_| matches!(status, TaskStatus::Error | TaskStatus::Pending));
+            self.note(task.id, "status", message, Some(status), kind);
         }
     }
 
@@ -488,14 +492,22 @@ impl Worker {
         self.publish(&DaemonEvent::GroupsChanged(groups));
     }
 
-    fn note(&mut self, task: TaskId, kind: &'static str, message: &str, status: Option<TaskStatus>) {
-        let entry = self.history.note(task, kind, message, status);
+    fn note(
+        &mut self,
+        task: TaskId,
+        kind: &'static str,
+        message: &str,
+        status: Option<TaskStatus>,
+        error_kind: Option<&'static str>,
+    ) {
+        let entry = self.history.note(task, kind, message, status, error_kind);
         self.publish(&DaemonEvent::TaskActivityAdded(entry));
     }
 
     fn stats(&mut self) -> RuntimeStats {
-        let free_space = self.free_space.look(&self.sources.engine.settings().settings);
-        self.sums.stats(free_space)
+        let settings = self.sources.engine.settings().settings;
+        let free_space = self.free_space.look(&settings);
+        self.sums.stats(free_space, &settings)
     }
 
     fn publish_stats(&mut self) {

@@ -4,7 +4,9 @@ use protocol::{ErrorCode, Method, Reason, RpcError};
 use serde_json::{Value, json};
 use support::{Content, Origin, Proxy, Resource};
 
-use crate::world::World;
+use tokio::net::TcpStream;
+
+use crate::world::{Client, World};
 
 fn why(error: &RpcError) -> (ErrorCode, &str) {
     let data = error.data.as_ref().expect("an application error");
@@ -233,6 +235,37 @@ async fn a_configuration_patch_is_all_or_nothing_and_survives_a_restart() {
     let world = world.restart().await;
     let mut client = world.client().await;
     assert_eq!(client.call(Method::ConfigGet, json!({})).await.unwrap(), after);
+}
+
+#[tokio::test]
+async fn the_limits_in_force_are_told_and_those_of_the_turtle_are_switched() {
+    let world = World::new().await;
+    let mut client = world.client().await;
+    let limits = async |client: &mut Client<TcpStream>| {
+        let stats = client.call(Method::RuntimeStats, json!({})).await.unwrap();
+        (
+            stats["downloadLimitBps"].clone(),
+            stats["uploadLimitBps"].clone(),
+            stats["turtle"].clone(),
+        )
+    };
+    let patch = async |client: &mut Client<TcpStream>, values: Value| {
+        let revision = client.call(Method::ConfigGet, json!({})).await.unwrap()["revision"].clone();
+        let patch = json!({"expectedRevision": revision, "values": values});
+        client.call(Method::ConfigPatch, patch).await.unwrap();
+    };
+    let values =
+        json!({"speed_limit_bytes": "900", "turtle_speed_limit_bytes": "70", "turtle_upload_limit_bytes": "8"});
+    patch(&mut client, values).await;
+    assert_eq!(limits(&mut client).await, (json!(900), json!(0), json!(false)));
+    patch(&mut client, json!({"turtle_enabled": "true"})).await;
+    assert_eq!(limits(&mut client).await, (json!(70), json!(8), json!(true)));
+    let schema = client.call(Method::ConfigSchema, json!({})).await.unwrap();
+    let config = client.call(Method::ConfigGet, json!({})).await.unwrap();
+    assert_eq!(
+        schema["settings"].as_array().unwrap().len(),
+        config["values"].as_object().unwrap().len()
+    );
 }
 
 #[tokio::test]

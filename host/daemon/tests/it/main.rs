@@ -9,5 +9,6 @@ mod handshake;
 mod market;
 mod post;
 mod torrents;
+mod typescript;
 mod webhooks;
 mod world;

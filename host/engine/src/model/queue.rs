@@ -127,6 +127,12 @@ impl Schedule {
         Time::new(two_digits(hour)?, two_digits(minute)?, 0, 0).ok().map(Some)
     }
 
+    /// The text that [`Schedule::parse_time`] reads.
+    pub fn time_text(time: Option<Time>) -> String {
+        time.map(|time| format!("{:02}:{:02}", time.hour(), time.minute()))
+            .unwrap_or_default()
+    }
+
     /// The last edge in `(seen, now]`: of several only the last takes effect, and stop wins a tie.
     pub(crate) fn due(&self, seen: DateTime, now: DateTime) -> Option<Edge> {
         let mut date = now.date();

@@ -5,6 +5,7 @@ mod value;
 
 use std::{path::PathBuf, sync::Arc};
 
+use jiff::civil::Time;
 use transfer::{
     OnConflict, SafeUrl, Secret,
     proxy::{self, UnusableProxy},
@@ -13,6 +14,7 @@ use transfer::{
 use crate::model::{
     id::QueueId,
     proxy::SystemProxy,
+    queue::{Days, Schedule},
     seeding::SeedSettings,
     settings::value::{boolean, name_of, number, one_of},
     spec,
@@ -35,6 +37,15 @@ pub struct Settings {
     pub speed_limit_bytes: u64,
     /// `upload_limit_bytes`: bytes per second that all together upload to peers; 0 is no limit.
     pub upload_limit_bytes: u64,
+    /// `turtle_enabled`: whether the two limits of the turtle are in force in place of the two above.
+    pub is_turtle: bool,
+    /// `turtle_speed_limit_bytes`: as `speed_limit_bytes`, while the turtle is on.
+    pub turtle_speed_limit_bytes: u64,
+    /// `turtle_upload_limit_bytes`: as `upload_limit_bytes`, while the turtle is on.
+    pub turtle_upload_limit_bytes: u64,
+    /// `turtle_schedule_enabled`, `turtle_schedule_start`, `turtle_schedule_stop` and `turtle_schedule_days`: when the turtle
+    /// is switched on and off, in local time.
+    pub turtle_schedule: Schedule,
     /// `max_auto_retries`: 0 to 20, or `None` (-1) for endless.
     pub max_auto_retries: Option<u32>,
     /// `auto_retry_delay_secs`: 0 to 86400.
@@ -143,6 +154,10 @@ impl Default for Settings {
             max_concurrent_tasks: 5,
             speed_limit_bytes: 0,
             upload_limit_bytes: 0,
+            is_turtle: false,
+            turtle_speed_limit_bytes: 1 << 20,
+            turtle_upload_limit_bytes: 256 << 10,
+            turtle_schedule: Schedule::default(),
             max_auto_retries: Some(3),
             auto_retry_delay_secs: 5,
             auto_resume_on_start: true,
@@ -172,13 +187,20 @@ const BYTES: &str = "a number of bytes per second, 0 for no limit";
 
 impl Settings {
     /// The keys of this record itself, in the order of the table.
-    const OWN_KEYS: [&'static str; 23] = [
+    const OWN_KEYS: [&'static str; 30] = [
         "default_save_dir",
         "default_segments",
         "auto_max_connections",
         "max_concurrent_tasks",
         "speed_limit_bytes",
         "upload_limit_bytes",
+        "turtle_enabled",
+        "turtle_speed_limit_bytes",
+        "turtle_upload_limit_bytes",
+        "turtle_schedule_enabled",
+        "turtle_schedule_start",
+        "turtle_schedule_stop",
+        "turtle_schedule_days",
         "max_auto_retries",
         "auto_retry_delay_secs",
         "auto_resume_on_start",
@@ -221,6 +243,13 @@ impl Settings {
             "max_concurrent_tasks" => self.max_concurrent_tasks.to_string(),
             "speed_limit_bytes" => self.speed_limit_bytes.to_string(),
             "upload_limit_bytes" => self.upload_limit_bytes.to_string(),
+            "turtle_enabled" => self.is_turtle.to_string(),
+            "turtle_speed_limit_bytes" => self.turtle_speed_limit_bytes.to_string(),
+            "turtle_upload_limit_bytes" => self.turtle_upload_limit_bytes.to_string(),
+            "turtle_schedule_enabled" => self.turtle_schedule.is_enabled.to_string(),
+            "turtle_schedule_start" => Schedule::time_text(self.turtle_schedule.start),
+            "turtle_schedule_stop" => Schedule::time_text(self.turtle_schedule.stop),
+            "turtle_schedule_days" => self.turtle_schedule.days.bits().to_string(),
             "max_auto_retries" => self
                 .max_auto_retries
                 .map_or_else(|| "-1".to_owned(), |count| count.to_string()),
@@ -261,6 +290,15 @@ impl Settings {
             }
             "speed_limit_bytes" => self.speed_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
             "upload_limit_bytes" => self.upload_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
+            "turtle_enabled" => self.is_turtle = boolean(key, value)?,
+            "turtle_speed_limit_bytes" => self.turtle_speed_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
+            "turtle_upload_limit_bytes" => self.turtle_upload_limit_bytes = number(key, value, 0, MAX_RATE, BYTES)?,
+            "turtle_schedule_enabled" => self.turtle_schedule.is_enabled = boolean(key, value)?,
+            "turtle_schedule_start" => self.turtle_schedule.start = time(key, value)?,
+            "turtle_schedule_stop" => self.turtle_schedule.stop = time(key, value)?,
+            "turtle_schedule_days" => {
+                self.turtle_schedule.days = Days::from_bits(number(key, value, 0, 127, DAYS)?);
+            }
             "max_auto_retries" => {
                 let count: i32 = number(
                     key,
@@ -297,7 +335,14 @@ impl Settings {
         Ok(())
     }
 
-    pub(crate) fn speeds(&self) -> Speeds {
+    /// The limits of all tasks together that are in force.
+    pub fn speeds(&self) -> Speeds {
+        if self.is_turtle {
+            return Speeds {
+                download: self.turtle_speed_limit_bytes,
+                upload: self.turtle_upload_limit_bytes,
+            };
+        }
         Speeds {
             download: self.speed_limit_bytes,
             upload: self.upload_limit_bytes,
@@ -322,6 +367,15 @@ impl Settings {
         }
         if !(1..=1024).contains(&self.max_concurrent_tasks) {
             return refuse("max_concurrent_tasks", "a number from 1 to 1024");
+        }
+        let Schedule {
+            is_enabled,
+            start,
+            stop,
+            ..
+        } = self.turtle_schedule;
+        if is_enabled && start.is_none() && stop.is_none() {
+            return refuse("turtle_schedule_start", "a time when turtle_schedule_stop is none");
         }
         if self.max_auto_retries.is_none() && self.auto_retry_delay_secs == 0 {
             return refuse("auto_retry_delay_secs", "at least 1 when retries are endless");
@@ -390,6 +444,8 @@ impl Settings {
 /// Faster than any network, and small enough that the arithmetic of limits cannot overflow.
 const MAX_RATE: u64 = 1 << 50;
 
+const DAYS: &str = "a number from 0 to 127: bit 0 is Monday, bit 6 Sunday; 0 is every day";
+
 const ABSOLUTE: &str = "an absolute directory, or empty";
 
 const MISSING: &[(&str, FileMissingAction)] =
@@ -416,6 +472,11 @@ fn header_text(key: &'static str, value: &str) -> Result<String, InvalidSetting>
         });
     }
     Ok(value.to_owned())
+}
+
+fn time(key: &'static str, value: &str) -> Result<Option<Time>, InvalidSetting> {
+    let allowed = "a time as HH:MM, or empty";
+    Schedule::parse_time(value).ok_or(InvalidSetting::Value { key, allowed })
 }
 
 fn save_dir(key: &'static str, value: &str) -> Result<Option<PathBuf>, InvalidSetting> {
@@ -466,6 +527,20 @@ mod tests {
             settings.set(key, &defaults.value(key).unwrap()).unwrap();
             assert_eq!(settings, defaults, "{key}");
         }
+    }
+
+    #[test]
+    fn the_turtles_limits_are_in_force_while_it_is_on() {
+        let mut settings = Settings::default();
+        settings.set("speed_limit_bytes", "900").unwrap();
+        settings.set("turtle_speed_limit_bytes", "7").unwrap();
+        settings.set("turtle_upload_limit_bytes", "0").unwrap();
+        let speeds = |download, upload| Speeds { download, upload };
+        assert_eq!(settings.speeds(), speeds(900, 0));
+        settings.set("turtle_enabled", "true").unwrap();
+        assert_eq!(settings.speeds(), speeds(7, 0));
+        settings.set("turtle_enabled", "false").unwrap();
+        assert_eq!(settings.speeds(), speeds(900, 0));
     }
 
     #[test]

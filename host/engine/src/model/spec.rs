@@ -33,6 +33,12 @@ pub const MAX_LABEL_BYTES: usize = 512;
 /// The most additional trackers, and webseeds, of one torrent.
 pub const MAX_TRACKERS: usize = 256;
 
+/// The most tags of a task.
+pub const MAX_TAGS: usize = 32;
+
+/// The longest tag.
+pub const MAX_TAG_BYTES: usize = 64;
+
 /// The largest request body. Bodies are captured forms, not uploads.
 pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
@@ -108,6 +114,8 @@ pub struct TaskSpec {
     pub is_not_seeded: bool,
     /// How it is downloaded if it is a torrent.
     pub torrent: Option<Arc<TorrentOptions>>,
+    /// Words of the user by which tasks are found.
+    pub tags: Vec<Box<str>>,
     /// Whether a torrent file that the URL leads to is followed instead of saved; `None` is the settings' rule.
     pub follow_torrent: Option<bool>,
 }
@@ -191,6 +199,7 @@ impl TaskSpec {
         if let Some(dir) = &self.save_dir {
             validate_dir(dir)?;
         }
+        validate_tags(&self.tags)?;
         if let Some(torrent) = &self.torrent {
             check_limit("the number of trackers", torrent.trackers.len(), MAX_TRACKERS)?;
             check_limit("the number of webseeds", torrent.webseeds.len(), MAX_TRACKERS)?;
@@ -264,6 +273,25 @@ pub(crate) fn validate_dir(dir: &std::path::Path) -> Result<(), InvalidSpec> {
         Some(_) if !dir.is_absolute() => problem("is not an absolute path"),
         Some(_) => Ok(()),
     }
+}
+
+/// Checks the tags of a task.
+pub(crate) fn validate_tags(tags: &[Box<str>]) -> Result<(), InvalidSpec> {
+    let refuse = |problem| Err(InvalidSpec::Field { field: "tags", problem });
+    check_limit("the number of tags", tags.len(), MAX_TAGS)?;
+    for (place, tag) in tags.iter().enumerate() {
+        check_limit("the bytes of a tag", tag.len(), MAX_TAG_BYTES)?;
+        if tag.trim().is_empty() || tag.trim().len() != tag.len() {
+            return refuse("are words: none is empty, begins or ends with a space");
+        }
+        if tag.chars().any(|c| c.is_control() || c == ',') {
+            return refuse("have no comma and no control character");
+        }
+        if tags[..place].contains(tag) {
+            return refuse("are there once each");
+        }
+    }
+    Ok(())
 }
 
 fn check_limit(field: &'static str, found: usize, limit: usize) -> Result<(), InvalidSpec> {

@@ -113,6 +113,8 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     follow_torrent: Option<bool>,
     #[serde(skip_serializing_if = "is_default")]
+    tags: Vec<Box<str>>,
+    #[serde(skip_serializing_if = "is_default")]
     torrent: Option<TorrentRecord>,
 }
 
@@ -205,6 +207,7 @@ impl RetryRecord {
 }
 
 impl RareRecord {
+    #[expect(clippy::too_many_lines, reason = "one line for each field of the two records")]
     pub(super) fn of(asked: &PackedSpec) -> Option<Self> {
         let default = TaskSpec::default();
         let spec = asked.rare.as_deref().unwrap_or(&default);
@@ -248,6 +251,7 @@ impl RareRecord {
             seed_limits,
             is_not_seeded,
             follow_torrent,
+            tags,
             torrent,
         } = spec;
         let record = Self {
@@ -284,6 +288,7 @@ impl RareRecord {
             seed_limits: (*seed_limits != SeedLimits::default()).then(|| limits(seed_limits)),
             is_not_seeded: *is_not_seeded,
             follow_torrent: *follow_torrent,
+            tags: tags.clone(),
             torrent: torrent.as_deref().map(TorrentRecord::of),
         };
         (record != Self::default()).then_some(record)
@@ -330,6 +335,7 @@ impl RareRecord {
             seed_limits: self.seed_limits.map(read_limits).unwrap_or_default(),
             is_not_seeded: self.is_not_seeded,
             follow_torrent: self.follow_torrent,
+            tags: self.tags,
             torrent: self.torrent.map(TorrentRecord::into_options).transpose()?.map(Arc::new),
             request: RequestOptions {
                 method: self.method,

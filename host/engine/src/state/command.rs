@@ -51,6 +51,7 @@ impl State {
             Command::PauseAll => self.pause_each(&self.those(|_| true), effects),
             Command::ResumeAll => self.resume_all(effects),
             Command::IgnoreResolver(task) => self.ignore_resolver(task, effects)?,
+            Command::SetTags(task, tags) => self.set_tags(task, tags)?,
             Command::SetSpeeds(task, download, upload) => self.set_speeds(task, download, upload, effects)?,
             Command::Boost(task) => self.toggle_boost(task, effects)?,
             Command::GroupPause(group) => self.pause_each(&self.of_group(group)?, effects),
@@ -129,7 +130,7 @@ impl State {
         self.changes.rows.extend(sites.into_keys().map(Row::CookiesDeleted));
     }
 
-    fn change_settings(
+    pub(super) fn change_settings(
         &mut self,
         expected: Option<u64>,
         settings: Settings,
@@ -144,6 +145,9 @@ impl State {
             return Ok(revision);
         }
         effects.push(Effect::SetLimit(LimitScope::Global, settings.speeds()));
+        if settings.turtle_schedule != self.settings.settings.turtle_schedule {
+            self.turtle_seen = None;
+        }
         let has_new_seeding = settings.seeding != self.settings.settings.seeding;
         let allowances = if has_new_seeding { self.allowances() } else { Vec::new() };
         self.settings = VersionedSettings {

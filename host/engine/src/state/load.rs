@@ -75,6 +75,7 @@ impl State {
             accounts: Accounts::load(loaded.accounts),
             seeds: Seeds::default(),
             uptime: Duration::ZERO,
+            turtle_seen: None,
             boost: None,
             leaving: BTreeMap::new(),
             deleted_feed_tasks: loaded.deleted_feed_tasks.into_iter().collect(),

@@ -53,6 +53,8 @@ pub struct State {
     pub(super) seeds: Seeds,
     /// How long the engine has run: a clock that nothing sets.
     pub(super) uptime: Duration,
+    /// Until when the schedule of the turtle has acted; none after a start or a change of it.
+    pub(super) turtle_seen: Option<DateTime>,
     /// The boosted task, which runs alone.
     pub(super) boost: Option<u64>,
     /// Deleted tasks whose files are not deleted yet.
@@ -167,20 +169,23 @@ impl State {
     pub fn next_edge(&self, local: DateTime) -> Option<DateTime> {
         self.queue_states
             .values()
-            .filter_map(|queue_state| queue_state.queue.schedule.next(local))
+            .map(|queue_state| &queue_state.queue.schedule)
+            .chain([&self.settings.settings.turtle_schedule])
+            .filter_map(|schedule| schedule.next(local))
             .min()
     }
 
-    /// Whether any queue has a schedule.
+    /// Whether any queue, or the turtle, has a schedule.
     pub fn has_schedule(&self) -> bool {
         let mut queues = self.queue_states.values().map(|queue_state| &queue_state.queue);
-        queues.any(|queue| queue.schedule.is_enabled)
+        self.settings.settings.turtle_schedule.is_enabled || queues.any(|queue| queue.schedule.is_enabled)
     }
 
     /// Whether a new schedule needs an [`Input::Clock`](super::Input::Clock) now.
     pub fn has_new_schedule(&self) -> bool {
         let mut queues = self.queue_states.values().map(|queue_state| &queue_state.queue);
-        queues.any(|queue| queue.schedule.is_enabled && queue.schedule_seen.is_none())
+        let is_turtles = self.settings.settings.turtle_schedule.is_enabled && self.turtle_seen.is_none();
+        is_turtles || queues.any(|queue| queue.schedule.is_enabled && queue.schedule_seen.is_none())
     }
 
     /// Whether a file operation outside of a run is in progress.

@@ -9,6 +9,7 @@ use crate::{
         error::CommandError,
         id::{QueueId, TaskId},
         queue::{Edge, Queue, QueueSpec, Schedule},
+        settings::Settings,
         spec::{self, MAX_LABEL_BYTES},
         task::{After, Phase},
     },
@@ -192,6 +193,26 @@ impl State {
                 Some(Edge::Stop) => self.queue_stop(queue.id, effects),
                 None => Ok(()),
             };
+        }
+    }
+
+    /// Switches the turtle at the edges of its schedule, as those of queues; what a user switched meanwhile holds until the
+    /// next edge.
+    pub(super) fn act_on_turtle(&mut self, local: DateTime, effects: &mut Vec<Effect>) {
+        let schedule = self.settings.settings.turtle_schedule;
+        if !schedule.is_enabled {
+            return;
+        }
+        let midnight = local.date().to_datetime(jiff::civil::Time::midnight());
+        let seen = self.turtle_seen.unwrap_or_else(|| midnight.saturating_sub(1.second()));
+        let is_ahead = seen > local.saturating_add(CLOCK_STEP_HOURS.hours());
+        self.turtle_seen = Some(if is_ahead { local } else { seen.max(local) });
+        if let Some(edge) = schedule.due(seen, local) {
+            let settings = Settings {
+                is_turtle: edge == Edge::Start,
+                ..Settings::clone(&self.settings.settings)
+            };
+            let _revision = self.change_settings(None, settings, effects);
         }
     }
 

@@ -54,6 +54,8 @@ pub enum Command {
     ChangeSpec(TaskId, Box<TaskSpec>, Box<TaskSpec>),
     IgnoreResolver(TaskId),
     SetSpeeds(TaskId, Option<u64>, Option<u64>),
+    /// Replaces a task's tags.
+    SetTags(TaskId, Vec<Box<str>>),
     Boost(TaskId),
     MoveTask(TaskId, Option<QueueId>),
     QueueCreate(QueueId, Box<QueueSpec>),

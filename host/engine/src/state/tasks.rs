@@ -300,6 +300,15 @@ impl State {
         Ok(())
     }
 
+    /// Tags change nothing of a run, so any task may get others.
+    pub(super) fn set_tags(&mut self, id: TaskId, tags: Vec<Box<str>>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        let mut spec = self.tasks[&serial].spec();
+        spec.tags = tags;
+        self.edit_spec(serial, |task| task.asked = Arc::new(PackedSpec::pack(spec)));
+        Ok(())
+    }
+
     pub(super) fn toggle_boost(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
         let serial = self.serial(id)?;
         if self.boost == Some(serial) {

@@ -599,6 +599,33 @@ fn schedules_start_and_stop_their_queue_at_the_edges() {
 }
 
 #[test]
+fn the_turtle_is_switched_at_the_edges_of_its_schedule_and_by_hand_between_them() {
+    let mut world = World::new();
+    world.settings(|settings| {
+        settings.turtle_schedule = Schedule {
+            is_enabled: true,
+            start: Schedule::parse_time("08:00").unwrap(),
+            stop: Schedule::parse_time("20:00").unwrap(),
+            days: Days::ALL,
+        };
+    });
+    let is_on = |world: &World| world.state.settings().settings.is_turtle;
+    assert!(world.state.has_schedule() && world.state.has_new_schedule());
+    world.clock("2026-11-20T07:59:00");
+    assert!(!is_on(&world) && !world.state.has_new_schedule());
+    let next = world.state.next_edge("2026-11-20T07:59:00".parse().unwrap()).unwrap();
+    assert_eq!(next.to_string(), "2026-11-20T08:00:00");
+    world.clock("2026-11-20T08:00:00");
+    assert!(is_on(&world));
+    world.settings(|settings| settings.is_turtle = false);
+    world.clock("2026-11-20T12:00:00");
+    assert!(!is_on(&world), "an edge acts once");
+    world.settings(|settings| settings.is_turtle = true);
+    world.clock("2026-11-20T20:00:00");
+    assert!(!is_on(&world));
+}
+
+#[test]
 fn a_restart_goes_on_unless_the_settings_say_otherwise() {
     let mut world = World::new();
     let running = world.create(1);

@@ -63,6 +63,7 @@ fn everything() -> TaskSpec {
         max_not_found: 6,
         check_integrity: true,
         no_netrc: true,
+        tags: vec!["linux".into(), "iso".into()],
         ..TaskSpec::default()
     };
     spec.request.method = Some("POST".into());

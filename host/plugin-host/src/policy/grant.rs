@@ -62,6 +62,36 @@ pub enum Permission {
 pub struct InvalidPermission;
 
 impl Permission {
+    /// Every [`code`](Self::code), for those who have words for each.
+    pub const CODES: &'static [&'static str] = &[
+        "host",
+        "inputHost",
+        "secret",
+        "cookies:read",
+        "secrets:derive",
+        "secrets:reveal",
+        "tools:discover",
+        "watch",
+        "finishedFiles",
+        "tool",
+    ];
+
+    /// The first word of its text: what it permits, without to whom.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Host(_) => "host",
+            Self::InputHost => "inputHost",
+            Self::Secret { .. } => "secret",
+            Self::ReadCookies => "cookies:read",
+            Self::DeriveSecrets => "secrets:derive",
+            Self::RevealSecrets => "secrets:reveal",
+            Self::DiscoverMedia => "tools:discover",
+            Self::Watch(_) => "watch",
+            Self::FinishedFiles => "finishedFiles",
+            Self::Tool(_) => "tool",
+        }
+    }
+
     /// A description for users: the predicate of a sentence whose subject is the plugin.
     pub fn description(&self) -> String {
         match self {
@@ -115,17 +145,18 @@ impl Permission {
 
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())?;
         match self {
-            Self::Host(host) => write!(f, "host {host}"),
-            Self::InputHost => f.write_str("inputHost"),
-            Self::Secret { name, host } => write!(f, "secret {name} {host}"),
-            Self::ReadCookies => f.write_str("cookies:read"),
-            Self::DeriveSecrets => f.write_str("secrets:derive"),
-            Self::RevealSecrets => f.write_str("secrets:reveal"),
-            Self::DiscoverMedia => f.write_str("tools:discover"),
-            Self::Watch(pattern) => write!(f, "watch {pattern}"),
-            Self::FinishedFiles => f.write_str("finishedFiles"),
-            Self::Tool(name) => write!(f, "tool {name}"),
+            Self::Host(host) => write!(f, " {host}"),
+            Self::Secret { name, host } => write!(f, " {name} {host}"),
+            Self::Watch(pattern) => write!(f, " {pattern}"),
+            Self::Tool(name) => write!(f, " {name}"),
+            Self::InputHost
+            | Self::ReadCookies
+            | Self::DeriveSecrets
+            | Self::RevealSecrets
+            | Self::DiscoverMedia
+            | Self::FinishedFiles => Ok(()),
         }
     }
 }

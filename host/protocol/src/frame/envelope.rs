@@ -1,11 +1,11 @@
 //! One JSON-RPC 2.0 object per frame, read strictly: what is not in the envelope's own list of keys is refused.
 
-use std::fmt;
+use std::{any, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::{event::ServiceEventParams, frame::error::RpcError, frame::mismatch};
+use crate::{event::ServiceEventParams, frame::error::RpcError, frame::method::Method, frame::mismatch};
 
 /// The notification that carries an event; its params are [`crate::ServiceEventParams`].
 pub const SERVICE_EVENT: &str = "service.event";
@@ -172,6 +172,17 @@ impl Request {
 
     /// The params as the record that the method takes; none at all is an empty object.
     pub fn params<T: de::DeserializeOwned>(&self) -> Result<T, RpcError> {
+        debug_assert!(
+            Method::parse(&self.method).is_none_or(|method| method.params_type() == any::type_name::<T>()),
+            "{} is read as {}",
+            self.method,
+            any::type_name::<T>()
+        );
+        self.part()
+    }
+
+    /// Some of the params, as a record with some members of the one that the method takes.
+    pub fn part<T: de::DeserializeOwned>(&self) -> Result<T, RpcError> {
         let text = self.params.as_ref().map_or("{}", |params| params.get());
         if text.starts_with('[') {
             return Err(RpcError::invalid_params("params must be an object"));

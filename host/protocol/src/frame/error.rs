@@ -87,6 +87,9 @@ macro_rules! reasons {
         }
 
         impl Reason {
+            /// Every cause that this version knows.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
             /// Its name on the wire.
             pub fn name(self) -> &'static str {
                 match self {

@@ -1,7 +1,44 @@
-//! The methods of the protocol.
+//! The methods of the protocol, each with its params and its result.
+
+use std::any;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use crate::{
+    ActivityPage, ActivityParams, BoostParams, CaptureResolveParams, CaptureResolved, CaptureResult,
+    CaptureSubmitParams, ChangeTaskParams, ChangeUrlParams, ChangedTask, ChoosePluginHostParams, ComponentDto,
+    ComponentParams, ConfigPatch, ConfigSchema, ConfigSnapshot, ConnPolicyResult, CreateGroupRequest,
+    CreateGroupResponse, CreateGroupTasksParams, CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask,
+    CreatedTasks, DeleteTaskParams, DeleteTasksParams, DiagnosticsResult, ExportResult, FindTasksParams, FoundTasks,
+    FsListParams, FsListResult, GroupDeleteParams, GroupDto, GroupIdParams, HelloParams, HelloResult,
+    InstallPluginDevRequest, InstallPluginFileParams, InstallPluginParams, InstalledPlugin, LinkAddressParams,
+    LinkDeviceInfo, LinkDeviceParams, LinkDiscoveredPeer, LinkDiscoveryParams, LinkDispatchParams, LinkDispatched,
+    LinkOutboxEntry, LinkOutboxParams, LinkPairApproveRequest, LinkPairBeginParams, LinkPairBeginResponse,
+    LinkPairFinishRequest, LinkPairFinishResponse, LinkPairingCode, LinkPairingRequestDto, LinkRows, LinkUpdateParams,
+    MarketEntryDto, MarketInstallRequest, MarketRefreshRequest, MarketSourceAddRequest, MarketSourceAddResponse,
+    MarketSourceDto, MarketSourceParams, MoveTaskParams, OkResult, PendingCaptureDto, PluginAuthRequest,
+    PluginAuthResponse, PluginDto, PluginJournalDto, PluginParams, PostCleared, PostJobParams, PostJobs, PostPasswords,
+    PostStartRequest, PostStarted, ProxyTestParams, ProxyTestResult, QueueDto, QueueFields, QueueIdParams,
+    RenameTaskParams, RenameTorrentFileParams, ReorderParams, ResolvePreviewRequest, ResolvePreviewResponse,
+    RssCreatedSource, RssExportResponse, RssImportRequest, RssImportResponse, RssItemActionParams, RssItemDto,
+    RssSourceDto, RssSourceParams, RssValidateRequest, RssValidateResponse, RuntimeStats, ScheduleParams,
+    SeedLimitParams, SelectionResolveParams, SetPluginEnabledParams, SetPluginPinnedParams, SiteAuthCredential,
+    SiteAuthEntryDto, SiteAuthSaveRequest, SiteCookiesDto, SiteCookiesImportRequest, SiteParams, SiteUrlParams,
+    SnapshotResult, SpeedLimitParams, SystemProxyResult, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto,
+    TaskTagsParams, TorrentChangeParams, TorrentDto, TorrentExport, TorrentFiles, TorrentFilesParams, TorrentPeers,
+    TorrentPieces, TorrentPiecesParams, TorrentSessionDto, TorrentTrackers, TrackerListsRefreshed,
+    UninstallPluginParams, UpdatePluginSettingsParams, UpdateQueueParams, VaultRotated, WebhookDeliveries,
+    WebhookDeliveryDto, WebhookSimulateParams, WebhookSimulated, WebhookTestParams,
+    agent::{
+        AgentSnapshot, GatewayPatch, GatewayStatusDto, OpenTicket, Preferences, PreferencesPatch, PreferencesPatched,
+        RevealedToken,
+    },
+    proof,
+};
 
 macro_rules! methods {
-    ($($(#[$doc:meta])+ $family:ident { $($name:ident = $text:literal),+ $(,)? })+) => {
+    ($($(#[$doc:meta])+ $family:ident { $($name:ident = $text:literal ($params:ty) -> $result:ty),+ $(,)? })+) => {
         /// A method. The name says what it does; its params and result are the records of this crate.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "a method is named after what it does")]
@@ -34,6 +71,27 @@ macro_rules! methods {
                 }
             }
 
+            /// The Rust type of its params.
+            pub fn params_type(self) -> &'static str {
+                match self {
+                    $($(Self::$name => any::type_name::<$params>(),)+)+
+                }
+            }
+
+            /// The Rust type of its result.
+            pub fn result_type(self) -> &'static str {
+                match self {
+                    $($(Self::$name => any::type_name::<$result>(),)+)+
+                }
+            }
+
+            /// Whether `result` is what the table says and nothing else: read and written again it has the same members.
+            pub fn check_result(self, result: &RawValue) -> Result<(), String> {
+                match self {
+                    $($(Self::$name => same::<$result>(result),)+)+
+                }
+            }
+
             /// What it is about.
             pub fn family(self) -> MethodFamily {
                 match self {
@@ -47,199 +105,226 @@ macro_rules! methods {
 methods! {
     /// The connection itself.
     System {
-        SystemAuthChallenge = "system.auth.challenge",
-        SystemAuthProve = "system.auth.prove",
-        SystemHello = "system.hello",
-        SystemPing = "system.ping",
-        SystemSnapshot = "system.snapshot",
-        SystemShutdown = "system.shutdown",
+        SystemAuthChallenge = "system.auth.challenge" (proof::ChallengeParams) -> proof::ChallengeResult,
+        SystemAuthProve = "system.auth.prove" (proof::ProveParams) -> proof::ProveResult,
+        SystemHello = "system.hello" (HelloParams) -> HelloResult,
+        SystemPing = "system.ping" (()) -> OkResult,
+        SystemSnapshot = "system.snapshot" (()) -> SnapshotResult<AgentSnapshot>,
+        SystemShutdown = "system.shutdown" (()) -> OkResult,
     }
     /// Tasks.
     Task {
-        TaskList = "daemon.task.list",
-        TaskGet = "daemon.task.get",
-        TaskActivity = "daemon.task.activity",
-        TaskCreate = "daemon.task.create",
-        TaskCreateMany = "daemon.task.createMany",
-        TaskPause = "daemon.task.pause",
-        TaskResume = "daemon.task.resume",
-        TaskRequest = "daemon.task.request",
-        TaskChange = "daemon.task.change",
-        TaskRename = "daemon.task.rename",
-        TaskChangeUrl = "daemon.task.changeUrl",
-        TaskDelete = "daemon.task.delete",
-        TaskPauseAll = "daemon.task.pauseAll",
-        TaskResumeAll = "daemon.task.resumeAll",
-        TaskRescan = "daemon.task.rescan",
-        TaskSetSpeedLimit = "daemon.task.setSpeedLimit",
-        TaskSetSeedLimits = "daemon.task.setSeedLimits",
-        TaskPauseMany = "daemon.task.pauseMany",
-        TaskResumeMany = "daemon.task.resumeMany",
-        TaskDeleteMany = "daemon.task.deleteMany",
+        TaskList = "daemon.task.list" (()) -> Vec<TaskDto>,
+        TaskGet = "daemon.task.get" (TaskIdParams) -> TaskDto,
+        TaskActivity = "daemon.task.activity" (ActivityParams) -> ActivityPage,
+        TaskCreate = "daemon.task.create" (CreateTaskParams) -> CreatedTask,
+        TaskCreateMany = "daemon.task.createMany" (CreateTasksParams) -> CreatedTasks,
+        TaskPause = "daemon.task.pause" (TaskIdParams) -> OkResult,
+        TaskResume = "daemon.task.resume" (TaskIdParams) -> OkResult,
+        TaskRequest = "daemon.task.request" (TaskIdParams) -> CreateTaskRequest,
+        TaskChange = "daemon.task.change" (ChangeTaskParams) -> ChangedTask,
+        TaskRename = "daemon.task.rename" (RenameTaskParams) -> OkResult,
+        TaskChangeUrl = "daemon.task.changeUrl" (ChangeUrlParams) -> ChangedTask,
+        TaskDelete = "daemon.task.delete" (DeleteTaskParams) -> OkResult,
+        TaskPauseAll = "daemon.task.pauseAll" (()) -> OkResult,
+        TaskResumeAll = "daemon.task.resumeAll" (()) -> OkResult,
+        TaskRescan = "daemon.task.rescan" (()) -> OkResult,
+        TaskSetSpeedLimit = "daemon.task.setSpeedLimit" (SpeedLimitParams) -> OkResult,
+        TaskSetSeedLimits = "daemon.task.setSeedLimits" (SeedLimitParams) -> OkResult,
+        TaskSetTags = "daemon.task.setTags" (TaskTagsParams) -> OkResult,
+        TaskPauseMany = "daemon.task.pauseMany" (TaskIdsParams) -> OkResult,
+        TaskResumeMany = "daemon.task.resumeMany" (TaskIdsParams) -> OkResult,
+        TaskDeleteMany = "daemon.task.deleteMany" (DeleteTasksParams) -> OkResult,
     }
     /// Torrents of tasks, and what all torrents have in common.
     Torrent {
-        TorrentGet = "daemon.torrent.get",
-        TorrentFiles = "daemon.torrent.files",
-        TorrentPeers = "daemon.torrent.peers",
-        TorrentTrackers = "daemon.torrent.trackers",
-        TorrentPieces = "daemon.torrent.pieces",
-        TorrentExport = "daemon.torrent.export",
-        TorrentChange = "daemon.torrent.change",
-        TorrentRenameFile = "daemon.torrent.renameFile",
-        TorrentRecheck = "daemon.torrent.recheck",
-        TorrentReannounce = "daemon.torrent.reannounce",
-        TorrentSession = "daemon.torrent.session",
-        TorrentRefreshTrackerLists = "daemon.bt.trackerSubscription.refresh",
+        TorrentGet = "daemon.torrent.get" (TaskIdParams) -> TorrentDto,
+        TorrentFiles = "daemon.torrent.files" (TorrentFilesParams) -> TorrentFiles,
+        TorrentPeers = "daemon.torrent.peers" (TaskIdParams) -> TorrentPeers,
+        TorrentTrackers = "daemon.torrent.trackers" (TaskIdParams) -> TorrentTrackers,
+        TorrentPieces = "daemon.torrent.pieces" (TorrentPiecesParams) -> TorrentPieces,
+        TorrentExport = "daemon.torrent.export" (TaskIdParams) -> TorrentExport,
+        TorrentChange = "daemon.torrent.change" (TorrentChangeParams) -> OkResult,
+        TorrentRenameFile = "daemon.torrent.renameFile" (RenameTorrentFileParams) -> OkResult,
+        TorrentRecheck = "daemon.torrent.recheck" (TaskIdParams) -> OkResult,
+        TorrentReannounce = "daemon.torrent.reannounce" (TaskIdParams) -> OkResult,
+        TorrentSession = "daemon.torrent.session" (()) -> TorrentSessionDto,
+        TorrentRefreshTrackerLists = "daemon.bt.trackerSubscription.refresh" (()) -> TrackerListsRefreshed,
     }
     /// Questions that tasks ask their user.
     Selection {
-        SelectionSubscribe = "daemon.selection.subscribe",
-        SelectionUnsubscribe = "daemon.selection.unsubscribe",
-        SelectionResolve = "daemon.selection.resolve",
+        SelectionSubscribe = "daemon.selection.subscribe" (()) -> OkResult,
+        SelectionUnsubscribe = "daemon.selection.unsubscribe" (()) -> OkResult,
+        SelectionResolve = "daemon.selection.resolve" (SelectionResolveParams) -> OkResult,
     }
     /// Queues and groups.
     Queue {
-        QueueList = "daemon.queue.list",
-        QueueCreate = "daemon.queue.create",
-        QueueUpdate = "daemon.queue.update",
-        QueueDelete = "daemon.queue.delete",
-        QueueStart = "daemon.queue.start",
-        QueueStop = "daemon.queue.stop",
-        QueueSchedule = "daemon.queue.schedule",
-        QueueReorder = "daemon.queue.reorder",
-        QueueMoveTask = "daemon.queue.moveTask",
-        QueueBoost = "daemon.queue.boost",
-        GroupList = "daemon.group.list",
-        GroupCreate = "daemon.group.create",
-        GroupCreateTasks = "daemon.group.createTasks",
-        GroupPause = "daemon.group.pause",
-        GroupResume = "daemon.group.resume",
-        GroupDelete = "daemon.group.delete",
-        GroupResolvePreview = "daemon.group.resolvePreview",
+        QueueList = "daemon.queue.list" (()) -> Vec<QueueDto>,
+        QueueCreate = "daemon.queue.create" (QueueFields) -> OkResult,
+        QueueUpdate = "daemon.queue.update" (UpdateQueueParams) -> OkResult,
+        QueueDelete = "daemon.queue.delete" (QueueIdParams) -> OkResult,
+        QueueStart = "daemon.queue.start" (QueueIdParams) -> OkResult,
+        QueueStop = "daemon.queue.stop" (QueueIdParams) -> OkResult,
+        QueueSchedule = "daemon.queue.schedule" (ScheduleParams) -> OkResult,
+        QueueReorder = "daemon.queue.reorder" (ReorderParams) -> OkResult,
+        QueueMoveTask = "daemon.queue.moveTask" (MoveTaskParams) -> OkResult,
+        QueueBoost = "daemon.queue.boost" (BoostParams) -> OkResult,
+        GroupList = "daemon.group.list" (()) -> Vec<GroupDto>,
+        GroupCreate = "daemon.group.create" (CreateGroupRequest) -> CreateGroupResponse,
+        GroupCreateTasks = "daemon.group.createTasks" (CreateGroupTasksParams) -> CreateGroupResponse,
+        GroupPause = "daemon.group.pause" (GroupIdParams) -> OkResult,
+        GroupResume = "daemon.group.resume" (GroupIdParams) -> OkResult,
+        GroupDelete = "daemon.group.delete" (GroupDeleteParams) -> OkResult,
+        GroupResolvePreview = "daemon.group.resolvePreview" (ResolvePreviewRequest) -> ResolvePreviewResponse,
     }
     /// Plugins and the market.
     Plugin {
-        PluginList = "daemon.plugin.list",
-        PluginInstall = "daemon.plugin.install",
-        PluginInstallDev = "daemon.plugin.installDev",
-        PluginUninstall = "daemon.plugin.uninstall",
-        PluginSetEnabled = "daemon.plugin.setEnabled",
-        PluginUpdateSettings = "daemon.plugin.updateSettings",
-        PluginRollBack = "daemon.plugin.rollBack",
-        PluginChooseHost = "daemon.plugin.chooseHost",
-        PluginInstallFile = "daemon.plugin.installFile",
-        PluginJournal = "daemon.plugin.journal",
-        PluginIgnoreRetry = "daemon.plugin.ignoreRetry",
-        PluginSetPinned = "daemon.plugin.setPinned",
-        PluginAuth = "daemon.plugin.auth",
-        PluginMarketList = "daemon.plugin.marketList",
-        PluginMarketInstall = "daemon.plugin.marketInstall",
-        PluginMarketRefresh = "daemon.plugin.marketRefresh",
-        PluginMarketSourceList = "daemon.plugin.marketSourceList",
-        PluginMarketSourceAdd = "daemon.plugin.marketSourceAdd",
-        PluginMarketSourceRemove = "daemon.plugin.marketSourceRemove",
+        PluginList = "daemon.plugin.list" (()) -> Vec<PluginDto>,
+        PluginInstall = "daemon.plugin.install" (InstallPluginParams) -> InstalledPlugin,
+        PluginInstallDev = "daemon.plugin.installDev" (InstallPluginDevRequest) -> InstalledPlugin,
+        PluginUninstall = "daemon.plugin.uninstall" (UninstallPluginParams) -> OkResult,
+        PluginSetEnabled = "daemon.plugin.setEnabled" (SetPluginEnabledParams) -> OkResult,
+        PluginUpdateSettings = "daemon.plugin.updateSettings" (UpdatePluginSettingsParams) -> OkResult,
+        PluginRollBack = "daemon.plugin.rollBack" (PluginParams) -> OkResult,
+        PluginChooseHost = "daemon.plugin.chooseHost" (ChoosePluginHostParams) -> OkResult,
+        PluginInstallFile = "daemon.plugin.installFile" (InstallPluginFileParams) -> InstalledPlugin,
+        PluginJournal = "daemon.plugin.journal" (PluginParams) -> PluginJournalDto,
+        PluginIgnoreRetry = "daemon.plugin.ignoreRetry" (TaskIdParams) -> OkResult,
+        PluginSetPinned = "daemon.plugin.setPinned" (SetPluginPinnedParams) -> OkResult,
+        PluginAuth = "daemon.plugin.auth" (PluginAuthRequest) -> PluginAuthResponse,
+        PluginMarketList = "daemon.plugin.marketList" (()) -> Vec<MarketEntryDto>,
+        PluginMarketInstall = "daemon.plugin.marketInstall" (MarketInstallRequest) -> InstalledPlugin,
+        PluginMarketRefresh = "daemon.plugin.marketRefresh" (MarketRefreshRequest) -> Vec<MarketSourceDto>,
+        PluginMarketSourceList = "daemon.plugin.marketSourceList" (()) -> Vec<MarketSourceDto>,
+        PluginMarketSourceAdd = "daemon.plugin.marketSourceAdd" (MarketSourceAddRequest) -> MarketSourceAddResponse,
+        PluginMarketSourceRemove = "daemon.plugin.marketSourceRemove" (MarketSourceParams) -> OkResult,
     }
     /// The configuration.
     Config {
-        ConfigGet = "daemon.config.get",
-        ConfigPatch = "daemon.config.patch",
-        ConfigProxyTest = "daemon.config.proxyTest",
-        ConfigConnPolicy = "daemon.config.connPolicy",
-        ConfigClearConnPolicy = "daemon.config.clearConnPolicy",
-        ConfigSystemProxy = "daemon.config.systemProxy",
+        ConfigGet = "daemon.config.get" (()) -> ConfigSnapshot,
+        ConfigSchema = "daemon.config.schema" (()) -> ConfigSchema,
+        ConfigPatch = "daemon.config.patch" (ConfigPatch) -> ConfigSnapshot,
+        ConfigProxyTest = "daemon.config.proxyTest" (ProxyTestParams) -> ProxyTestResult,
+        ConfigConnPolicy = "daemon.config.connPolicy" (()) -> ConnPolicyResult,
+        ConfigClearConnPolicy = "daemon.config.clearConnPolicy" (()) -> ConnPolicyResult,
+        ConfigSystemProxy = "daemon.config.systemProxy" (()) -> SystemProxyResult,
     }
     /// Logins of sites.
     SiteAuth {
-        SiteAuthList = "daemon.siteAuth.list",
-        SiteAuthGet = "daemon.siteAuth.get",
-        SiteAuthMatch = "daemon.siteAuth.match",
-        SiteAuthSave = "daemon.siteAuth.save",
-        SiteAuthDelete = "daemon.siteAuth.delete",
-        SiteAuthClear = "daemon.siteAuth.clear",
+        SiteAuthList = "daemon.siteAuth.list" (()) -> Vec<SiteAuthEntryDto>,
+        SiteAuthGet = "daemon.siteAuth.get" (SiteParams) -> Option<SiteAuthCredential>,
+        SiteAuthMatch = "daemon.siteAuth.match" (SiteUrlParams) -> Option<SiteAuthCredential>,
+        SiteAuthSave = "daemon.siteAuth.save" (SiteAuthSaveRequest) -> SiteAuthEntryDto,
+        SiteAuthDelete = "daemon.siteAuth.delete" (SiteParams) -> Vec<SiteAuthEntryDto>,
+        SiteAuthClear = "daemon.siteAuth.clear" (()) -> Vec<SiteAuthEntryDto>,
     }
     /// Cookies of sites.
     SiteCookies {
-        SiteCookiesList = "daemon.siteCookies.list",
-        SiteCookiesImport = "daemon.siteCookies.import",
-        SiteCookiesDelete = "daemon.siteCookies.delete",
-        SiteCookiesClear = "daemon.siteCookies.clear",
+        SiteCookiesList = "daemon.siteCookies.list" (()) -> Vec<SiteCookiesDto>,
+        SiteCookiesImport = "daemon.siteCookies.import" (SiteCookiesImportRequest) -> Vec<SiteCookiesDto>,
+        SiteCookiesDelete = "daemon.siteCookies.delete" (SiteParams) -> OkResult,
+        SiteCookiesClear = "daemon.siteCookies.clear" (()) -> OkResult,
     }
     /// Subscriptions to feeds.
     Rss {
-        RssListSources = "daemon.rss.listSources",
-        RssGetItems = "daemon.rss.getItems",
-        RssCreateSource = "daemon.rss.createSource",
-        RssUpdateSource = "daemon.rss.updateSource",
-        RssDeleteSource = "daemon.rss.deleteSource",
-        RssRefreshSource = "daemon.rss.refreshSource",
-        RssItemAction = "daemon.rss.itemAction",
-        RssValidate = "daemon.rss.validate",
-        RssImport = "daemon.rss.import",
-        RssExport = "daemon.rss.export",
+        RssListSources = "daemon.rss.listSources" (()) -> Vec<RssSourceDto>,
+        RssGetItems = "daemon.rss.getItems" (RssSourceParams) -> Vec<RssItemDto>,
+        RssCreateSource = "daemon.rss.createSource" (RssSourceDto) -> RssCreatedSource,
+        RssUpdateSource = "daemon.rss.updateSource" (RssSourceDto) -> OkResult,
+        RssDeleteSource = "daemon.rss.deleteSource" (RssSourceParams) -> OkResult,
+        RssRefreshSource = "daemon.rss.refreshSource" (RssSourceParams) -> OkResult,
+        RssItemAction = "daemon.rss.itemAction" (RssItemActionParams) -> OkResult,
+        RssValidate = "daemon.rss.validate" (RssValidateRequest) -> RssValidateResponse,
+        RssImport = "daemon.rss.import" (RssImportRequest) -> RssImportResponse,
+        RssExport = "daemon.rss.export" (()) -> RssExportResponse,
     }
     /// Webhooks.
     Webhook {
-        WebhookGet = "daemon.webhook.get",
-        WebhookClearDeliveries = "daemon.webhook.clearDeliveries",
-        WebhookSimulate = "daemon.webhook.simulate",
-        WebhookTest = "daemon.webhook.test",
+        WebhookGet = "daemon.webhook.get" (()) -> WebhookDeliveries,
+        WebhookClearDeliveries = "daemon.webhook.clearDeliveries" (()) -> OkResult,
+        WebhookSimulate = "daemon.webhook.simulate" (WebhookSimulateParams) -> WebhookSimulated,
+        WebhookTest = "daemon.webhook.test" (WebhookTestParams) -> WebhookDeliveryDto,
     }
     /// What follows a finished download.
     Post {
-        PostList = "daemon.post.list",
-        PostStart = "daemon.post.start",
-        PostCancel = "daemon.post.cancel",
-        PostRetry = "daemon.post.retry",
-        PostClear = "daemon.post.clear",
-        PostSetPasswords = "daemon.post.setPasswords",
+        PostList = "daemon.post.list" (()) -> PostJobs,
+        PostStart = "daemon.post.start" (PostStartRequest) -> PostStarted,
+        PostCancel = "daemon.post.cancel" (PostJobParams) -> OkResult,
+        PostRetry = "daemon.post.retry" (PostJobParams) -> OkResult,
+        PostClear = "daemon.post.clear" (()) -> PostCleared,
+        PostSetPasswords = "daemon.post.setPasswords" (PostPasswords) -> OkResult,
     }
     /// The daemon's machine: sums, directories, programs, diagnostics, the key of the secrets.
     Machine {
-        RuntimeStats = "daemon.runtime.stats",
-        FsList = "daemon.fs.list",
-        ComponentGet = "daemon.component.get",
-        DiagnosticsDescribe = "daemon.diagnostics.describe",
-        DiagnosticsPrepareLogExport = "daemon.diagnostics.prepareLogExport",
-        VaultRotate = "daemon.vault.rotate",
+        RuntimeStats = "daemon.runtime.stats" (()) -> RuntimeStats,
+        FsList = "daemon.fs.list" (FsListParams) -> FsListResult,
+        ComponentGet = "daemon.component.get" (ComponentParams) -> ComponentDto,
+        DiagnosticsDescribe = "daemon.diagnostics.describe" (()) -> DiagnosticsResult,
+        DiagnosticsPrepareLogExport = "daemon.diagnostics.prepareLogExport" (()) -> ExportResult,
+        VaultRotate = "daemon.vault.rotate" (()) -> VaultRotated,
     }
     /// What the daemon stores for the device link of its agent.
     LinkStore {
-        LinkLoad = "daemon.link.load",
-        LinkCommit = "daemon.link.commit",
+        LinkLoad = "daemon.link.load" (()) -> LinkRows,
+        LinkCommit = "daemon.link.commit" (LinkRows) -> OkResult,
     }
     /// Paired devices; the agent answers these itself.
     Link {
-        LinkPairingCode = "agent.link.pairingCode",
-        LinkStopPairing = "agent.link.stopPairing",
-        LinkDiscoverySet = "agent.link.discovery.set",
-        LinkProbe = "agent.link.probe",
-        LinkPairBegin = "agent.link.pairBegin",
-        LinkPairFinish = "agent.link.pairFinish",
-        LinkApprove = "agent.link.approve",
-        LinkRefresh = "agent.link.refresh",
-        LinkRemove = "agent.link.remove",
-        LinkUpdate = "agent.link.update",
-        LinkDispatch = "agent.link.dispatch",
-        LinkOutbox = "agent.link.outbox",
-        LinkOutboxRemove = "agent.link.outboxRemove",
-        LinkRequests = "agent.link.requests",
-        LinkDiscovered = "agent.link.discovered",
+        LinkPairingCode = "agent.link.pairingCode" (()) -> LinkPairingCode,
+        LinkStopPairing = "agent.link.stopPairing" (()) -> OkResult,
+        LinkDiscoverySet = "agent.link.discovery.set" (LinkDiscoveryParams) -> OkResult,
+        LinkProbe = "agent.link.probe" (LinkAddressParams) -> LinkDiscoveredPeer,
+        LinkPairBegin = "agent.link.pairBegin" (LinkPairBeginParams) -> LinkPairBeginResponse,
+        LinkPairFinish = "agent.link.pairFinish" (LinkPairFinishRequest) -> LinkPairFinishResponse,
+        LinkApprove = "agent.link.approve" (LinkPairApproveRequest) -> OkResult,
+        LinkRefresh = "agent.link.refresh" (()) -> Vec<LinkDeviceInfo>,
+        LinkRemove = "agent.link.remove" (LinkDeviceParams) -> OkResult,
+        LinkUpdate = "agent.link.update" (LinkUpdateParams) -> LinkDeviceInfo,
+        LinkDispatch = "agent.link.dispatch" (LinkDispatchParams) -> LinkDispatched,
+        LinkOutbox = "agent.link.outbox" (()) -> Vec<LinkOutboxEntry>,
+        LinkOutboxRemove = "agent.link.outboxRemove" (LinkOutboxParams) -> OkResult,
+        LinkRequests = "agent.link.requests" (()) -> Vec<LinkPairingRequestDto>,
+        LinkDiscovered = "agent.link.discovered" (()) -> Vec<LinkDiscoveredPeer>,
     }
     /// What the agent answers itself.
     Agent {
-        GatewayGet = "agent.gateway.get",
-        GatewayPatch = "agent.gateway.patch",
-        GatewayRevealToken = "agent.gateway.revealToken",
-        PreferencesGet = "agent.preferences.get",
-        PreferencesPatch = "agent.preferences.patch",
-        FindTasks = "agent.task.find",
-        ShowRun = "agent.task.run",
-        CaptureSubmit = "agent.capture.submit",
-        CaptureList = "agent.capture.list",
-        CaptureResolve = "agent.capture.resolve",
-        ServiceRestart = "agent.service.restart",
+        GatewayGet = "agent.gateway.get" (()) -> GatewayStatusDto,
+        GatewaySchema = "agent.gateway.schema" (()) -> ConfigSchema,
+        GatewayPatch = "agent.gateway.patch" (GatewayPatch) -> GatewayStatusDto,
+        GatewayRevealToken = "agent.gateway.revealToken" (()) -> RevealedToken,
+        PageTicket = "agent.page.ticket" (()) -> OpenTicket,
+        PreferencesGet = "agent.preferences.get" (()) -> Preferences,
+        PreferencesPatch = "agent.preferences.patch" (PreferencesPatch) -> PreferencesPatched,
+        FindTasks = "agent.task.find" (FindTasksParams) -> FoundTasks,
+        ShowRun = "agent.task.run" (TaskIdParams) -> Option<TaskRuntimeDto>,
+        CaptureSubmit = "agent.capture.submit" (CaptureSubmitParams) -> CaptureResult,
+        CaptureList = "agent.capture.list" (()) -> Vec<PendingCaptureDto>,
+        CaptureResolve = "agent.capture.resolve" (CaptureResolveParams) -> CaptureResolved,
+        ServiceRestart = "agent.service.restart" (()) -> OkResult,
     }
+}
+
+fn same<R: Serialize + DeserializeOwned>(result: &RawValue) -> Result<(), String> {
+    let read: R = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).map_err(|error| error.to_string());
+    let (sent, again) = (
+        value(result.get())?,
+        serde_json::to_value(read).map_err(|error| error.to_string())?,
+    );
+    if sent == again {
+        return Ok(());
+    }
+    let members = |value: &serde_json::Value| {
+        value
+            .as_object()
+            .map(|object| object.keys().cloned().collect::<Vec<_>>())
+    };
+    Err(format!(
+        "it is not a {}: {:?} against {:?}",
+        any::type_name::<R>(),
+        members(&sent),
+        members(&again)
+    ))
 }
 
 impl Method {

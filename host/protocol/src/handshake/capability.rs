@@ -6,6 +6,10 @@ pub const CLIENT_SEQUENCES: &str = "client.sequences";
 /// The client can show questions of tasks to its user.
 pub const CLIENT_SELECTIONS: &str = "client.selections";
 
+/// The client wants no members with usual values ([`crate::TaskDto::usual`]) in the tasks of snapshots and lists, which
+/// halves their bytes. Events have whole tasks all the same.
+pub const CLIENT_SPARSE: &str = "client.sparseTasks";
+
 /// What every daemon of this version offers.
 pub const DAEMON: &[&str] = &[
     "daemon.tasks",
@@ -27,4 +31,4 @@ pub const DAEMON_FILES: &str = "daemon.files";
 pub const DAEMON_SEQUENCES: &str = "daemon.sequences";
 
 /// What every agent of this version offers beside its daemon.
-pub const AGENT: &[&str] = &["agent.gateway", "agent.externalCapture"];
+pub const AGENT: &[&str] = &["agent.gateway", "agent.externalCapture", "agent.sparseTasks"];

@@ -13,6 +13,75 @@ pub struct ConfigSnapshot {
     pub values: BTreeMap<String, String>,
 }
 
+/// Result of `daemon.config.schema` and `agent.gateway.schema`: every setting, in the order in which people look for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigSchema {
+    /// The settings.
+    pub settings: Vec<SettingDto>,
+}
+
+/// What a setting is, and what it may be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SettingDto {
+    /// The key, or the member of `agent.gateway.patch`.
+    pub key: String,
+    /// The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks` or `access`.
+    pub group: String,
+    /// What its text is.
+    pub kind: SettingKind,
+    /// The default, as the text that is set.
+    pub default: String,
+    /// The least of a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<i64>,
+    /// The most of a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<i64>,
+    /// The texts of a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// What a number counts: `bytesPerSecond`, `seconds`, `minutes`, `days` as bits; empty: things.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Whether it acts after the next start only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restart: bool,
+    /// Whether it is shown as `***`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
+    /// What it does, as text for users.
+    pub meaning: String,
+}
+
+/// What the text of a setting is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SettingKind {
+    /// `true` or `false`.
+    Switch,
+    /// A whole number.
+    Number,
+    /// A number with up to three decimals.
+    Decimal,
+    /// One of some texts.
+    Choice,
+    /// Any text of one line.
+    Text,
+    /// An absolute path of a directory on the service's machine, or empty.
+    Directory,
+    /// `off`, `auto` or the absolute path of a program.
+    Program,
+    /// The id of a queue.
+    Queue,
+    /// A time of the day as `HH:MM`, or empty.
+    Time,
+    /// URLs, one a line.
+    Urls,
+    /// JSON that other screens edit.
+    Json,
+}
+
 /// Params of `daemon.config.patch`. All keys are changed, or none if one is invalid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

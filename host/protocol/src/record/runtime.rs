@@ -16,6 +16,12 @@ pub struct RuntimeStats {
     pub total_download_bps: u64,
     /// Upload speed in bytes per second.
     pub total_upload_bps: u64,
+    /// The limit of all downloads together that is in force, in bytes per second; 0: none.
+    pub download_limit_bps: u64,
+    /// The limit of all uploads together that is in force, in bytes per second; 0: none.
+    pub upload_limit_bps: u64,
+    /// Whether these are the limits of the turtle.
+    pub turtle: bool,
     /// Free bytes in the default directory.
     pub disk_free_bytes: Option<u64>,
     /// The default directory.

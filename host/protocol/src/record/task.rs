@@ -121,6 +121,9 @@ pub struct CreateTaskRequest {
     /// The upload limit of a torrent in bytes per second; 0: none.
     #[serde(skip_serializing_if = "is_default")]
     pub upload_limit_bytes: u64,
+    /// Words of the user by which tasks are found: at most 32, of at most 64 bytes each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Do not seed the finished torrent.
     #[serde(skip_serializing_if = "is_default")]
     pub no_seed: bool,
@@ -295,6 +298,9 @@ pub struct TaskDto {
     /// paired device; else empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub created_by: String,
+    /// Words of the user by which tasks are found, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// The URL to show instead of `url`; empty: `url`.
     pub origin_url: String,
     /// Reserved; empty.
@@ -320,6 +326,20 @@ pub struct TaskDto {
     pub seed_time_limit_minutes: i64,
     /// The task's own limit; -2: as in the settings, -1: none.
     pub seed_inactive_time_limit_minutes: i64,
+}
+
+impl TaskDto {
+    /// What members are unless something is said: a client that asks for sparse snapshots
+    /// ([`crate::capability::CLIENT_SPARSE`]) takes a member that is left out from here.
+    pub fn usual() -> Self {
+        Self {
+            seed_ratio_limit_milli: -2,
+            seed_post_ratio_limit_milli: -2,
+            seed_time_limit_minutes: -2,
+            seed_inactive_time_limit_minutes: -2,
+            ..Self::default()
+        }
+    }
 }
 
 /// A login that a task waits for.
@@ -618,6 +638,17 @@ pub struct SpeedLimitParams {
     pub speed_limit_bytes: u64,
 }
 
+/// Params of `daemon.task.setTags`: replaces all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskTagsParams {
+    /// The task, whatever its state.
+    #[serde(alias = "id")]
+    pub task_id: String,
+    /// Its tags: at most 32, of at most 64 bytes each.
+    pub tags: Vec<String>,
+}
+
 /// Params of `daemon.task.activity`. The newest page by default; the two cursors exclude each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -652,6 +683,9 @@ pub struct ActivityEntry {
     pub message: String,
     /// The new state, if it changed.
     pub status: Option<TaskStatus>,
+    /// The kind of the failure that it tells of, as in `errorKind` of a task; else absent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error_kind: String,
 }
 
 /// A page of a task's history, oldest entry first.

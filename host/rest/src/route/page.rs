@@ -10,6 +10,7 @@ use axum::{
 use data_encoding::BASE64;
 use sha2::{Digest as _, Sha256};
 
+use super::files;
 use crate::{app::App, problem::ResultMessage};
 
 const PAGE: &str = include_str!("page.html");
@@ -41,11 +42,15 @@ pub(crate) fn inline(page: &str, tag: &str) -> String {
 
 /// Show the start page.
 ///
-/// For people who open the service's address in a browser: what the service is, and how to set the first key. It needs
-/// no key and shows nothing of the service's state.
+/// For people who open the service's address in a browser: the web interface, which asks for the key, or lets the first
+/// one be set. The page itself needs no key and has nothing of the service's state; neither have its other files, below
+/// `/assets/` and beside it.
 #[utoipa::path(get, path = "/", responses(
     (status = 200, description = "A page", content_type = "text/html"), (status = 403, body = ResultMessage)))]
 pub(crate) async fn page_view(State(app): State<App>, headers: HeaderMap) -> Response {
+    if let Some(document) = files::document(&headers) {
+        return document;
+    }
     let port = app.about.port;
     let part = match (app.about.is_server, app.daemon.has_key()) {
         (true, false) => 1,

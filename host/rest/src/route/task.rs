@@ -6,7 +6,7 @@ use axum::{
 };
 use protocol::{
     ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest, CreatedTask, DeleteTaskParams, Method,
-    MoveTaskParams, RenameTaskParams, SpeedLimitParams, TaskDto, TaskIdParams, TaskStatus,
+    MoveTaskParams, RenameTaskParams, SpeedLimitParams, TaskDto, TaskIdParams, TaskStatus, TaskTagsParams,
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -22,7 +22,7 @@ use crate::{
 
 /// List downloads, newest first.
 ///
-/// All of them, or those of one status, queue or group. With `limit` it is a page: the header `X-Total-Count` has the
+/// All of them, or those of one status, queue, group or tag. With `limit` it is a page: the header `X-Total-Count` has the
 /// number of all, and `X-Next-Cursor` the `cursor` of the next page; without that header there is none.
 #[utoipa::path(get, path = "/api/v1/tasks", params(ListParams, PageParams), responses(
     (status = 200, body = Vec<TaskDto>, headers(
@@ -183,6 +183,19 @@ pub(crate) async fn task_set_limit(
     answer::done(&app, Method::TaskSetSpeedLimit, &params).await
 }
 
+/// Set the tags of a download.
+///
+/// Words by which downloads are found; they replace those that it has. Also for one that is complete.
+#[utoipa::path(put, path = "/api/v1/tasks/{id}/tags", params(("id" = String, Path, description = "The task's id")), request_body = TagsBody, responses(
+    (status = 200, body = ResultMessage), Gated, Sent, Named, Called))]
+pub(crate) async fn task_set_tags(
+    State(app): State<App>,
+    Path(task_id): Path<String>,
+    Body(TagsBody { tags }): Body<TagsBody>,
+) -> Ack {
+    answer::done(&app, Method::TaskSetTags, &TaskTagsParams { task_id, tags }).await
+}
+
 /// Move a download to a queue.
 ///
 /// There it has the place of its age. If it runs, it waits for its turn and goes on from the bytes on the disk.
@@ -227,6 +240,8 @@ pub(crate) struct ListParams {
     queue_id: Option<String>,
     /// Tasks of this group.
     group_id: Option<String>,
+    /// Tasks with this tag.
+    tag: Option<String>,
 }
 
 impl ListParams {
@@ -244,6 +259,7 @@ impl ListParams {
             status,
             queue: text(&self.queue_id),
             group: text(&self.group_id),
+            tag: text(&self.tag),
         })
     }
 }
@@ -267,6 +283,12 @@ pub(crate) struct RenameBody {
 pub(crate) struct UrlBody {
     #[schema(min_length = 1, example = "https://example.com/file.zip")]
     url: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct TagsBody {
+    /// At most 32, of at most 64 bytes each.
+    tags: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

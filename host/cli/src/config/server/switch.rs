@@ -12,14 +12,17 @@ pub(super) enum Switch {
 /// A member of the agent's status, and of the patch that changes it.
 pub(super) struct Gateway {
     name: &'static str,
+    /// The member of the patch.
+    member: &'static str,
     pub(super) get: fn(&GatewayStatusDto) -> String,
     pub(super) set: fn(&mut GatewayPatch, &str) -> Result<(), String>,
 }
 
 macro_rules! switches {
-    ($($name:literal = $field:ident,)+) => {
+    ($($name:literal = $field:ident ($member:literal),)+) => {
         &[$(Gateway {
             name: $name,
+            member: $member,
             get: |status| status.$field.to_string(),
             set: |patch, text| {
                 patch.$field = Some(boolean(text)?);
@@ -30,18 +33,19 @@ macro_rules! switches {
 }
 
 const SWITCHES: &[Gateway] = switches! {
-    "local_server_enabled" = enabled,
-    "local_server_takeover_enabled" = takeover_enabled,
-    "local_server_jsonrpc_enabled" = jsonrpc_enabled,
-    "local_server_api_enabled" = api_enabled,
-    "local_server_mcp_enabled" = mcp_enabled,
-    "local_server_cors_allow_all" = cors_enabled,
-    "local_server_lan_enabled" = lan_enabled,
-    "local_server_link_enabled" = link_enabled,
+    "local_server_enabled" = enabled ("enabled"),
+    "local_server_takeover_enabled" = takeover_enabled ("takeoverEnabled"),
+    "local_server_jsonrpc_enabled" = jsonrpc_enabled ("jsonrpcEnabled"),
+    "local_server_api_enabled" = api_enabled ("apiEnabled"),
+    "local_server_mcp_enabled" = mcp_enabled ("mcpEnabled"),
+    "local_server_cors_allow_all" = cors_enabled ("corsEnabled"),
+    "local_server_lan_enabled" = lan_enabled ("lanEnabled"),
+    "local_server_link_enabled" = link_enabled ("linkEnabled"),
 };
 
 const PORT: Gateway = Gateway {
     name: "local_server_port",
+    member: "port",
     get: |status| status.port.to_string(),
     set: |patch, text| {
         let port = text.trim().parse().map_err(|_| "write the number of a port")?;
@@ -52,6 +56,12 @@ const PORT: Gateway = Gateway {
 
 /// Add downloads of browsers without asking; and do not ask later either which files of them are wanted.
 const PREFERENCES: [&str; 2] = ["silent_download_enabled", "silent_skip_selection"];
+
+/// The name of the switch with this member of the patch; none for the key, which `svc key` has.
+pub(super) fn name_of(member: &str) -> Option<&'static str> {
+    let mut all = SWITCHES.iter().chain([&PORT]);
+    all.find(|switch| switch.member == member).map(|switch| switch.name)
+}
 
 impl Switch {
     pub(super) fn named(name: &str) -> Option<Self> {

@@ -33,6 +33,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         max_not_found,
         check_integrity,
         no_netrc,
+        tags,
         retry,
         // The service finds the plugin of a URL, and knows who asks.
         resolution: _,
@@ -99,6 +100,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         max_not_found,
         check_integrity,
         no_netrc,
+        tags: tags.into_iter().map(String::from).collect(),
         upload_limit_bytes,
         no_seed: is_not_seeded,
         seed_ratio_limit_milli: own(seed_limits.ratio_milli),

@@ -153,6 +153,26 @@ fn collect(words: &[&str], leaves: &mut BTreeSet<String>) {
 fn service_itself(tour: &Tour<'_>) {
     assert_eq!(tour.run("ping", &[])["url"], tour.service.url());
     assert_eq!(tour.run("info", &[])["daemon"]["tasks"], 0);
+    let page = tour.run("open", &["--print"]);
+    let page = page["url"].as_str().expect("an address");
+    let (address, ticket) = page.split_once("/#open=").expect("a ticket behind it");
+    assert_eq!(address, tour.service.url());
+    let exchange = || {
+        let body = json!({"ticket": ticket});
+        http::ask(tour.service.address(), "POST", "/api/web/session", &[], Some(&body)).expect("it answers")
+    };
+    let session = exchange();
+    assert_eq!(session.status, 200, "{}", session.body);
+    assert_eq!(exchange().status, 404, "a ticket is good once");
+    let bearer = format!("Bearer {}", session.body["token"].as_str().expect("a credential"));
+    let probe = http::ask(
+        tour.service.address(),
+        "GET",
+        "/api/v1/tasks",
+        &[("Authorization", &bearer)],
+        None,
+    );
+    assert_eq!(probe.expect("it answers").status, 200);
     assert!(tour.run("doctor", &[])["findings"].is_array());
     let archive = tour.home.path().join("logs.zip");
     tour.run("logs export", &["-o", archive.to_str().expect("the path is plain")]);
@@ -182,6 +202,11 @@ fn tasks(tour: &Tour<'_>) -> (String, String) {
     tour.wait(&slow, PAUSED, true);
     tour.run("rename", &[&fast, "named.bin"]);
     tour.run("limit", &[&slow, "1M"]);
+    assert_eq!(tour.run("limit", &["--turtle", "on"])["downloadLimitBps"], 1 << 20);
+    assert_eq!(tour.run("limit", &["--turtle", "off"])["downloadLimitBps"], 0);
+    tour.run("tag", &[&slow, "linux", "iso"]);
+    assert_eq!(tour.service.task(&slow)["tags"], json!(["linux", "iso"]));
+    assert_eq!(tour.run("list", &["--tag", "iso"]).as_array().map(Vec::len), Some(1));
     tour.run("resume-all", &[]);
     tour.wait(&fast, COMPLETED, true);
     tour.run("pause-all", &[]);
@@ -264,6 +289,13 @@ fn settings(tour: &Tour<'_>) {
     tour.run("config unset", &["url"]);
     assert!(tour.run("config list", &[])["url"].is_null());
     let setting = |name: &str| tour.run("config server get", &[name]);
+    let described = tour.run("config server describe", &["default_segments"]);
+    assert_eq!(
+        (&described[0]["max"], &described[0]["default"]),
+        (&json!(64), &json!("0"))
+    );
+    let of_agent = tour.run("config server describe", &["local_server_mcp"]);
+    assert_eq!(of_agent[0]["kind"], "switch");
     tour.run("config server set", &["default_segments=4"]);
     assert_eq!(setting("default_segments"), "4");
     tour.run("config server unset", &["default_segments"]);

@@ -1,0 +1,1 @@
+ALTER TABLE daemon_activity ADD COLUMN error_kind TEXT;
