@@ -69,6 +69,7 @@ struct Serde {
     is_flat: bool,
     is_number: bool,
     is_never_written: bool,
+    is_untagged: bool,
 }
 
 impl Serde {
@@ -93,6 +94,7 @@ impl Serde {
                         "deserialize_with" => found.has_reader = true,
                         "flatten" => found.is_flat = true,
                         "into" => found.is_number = value.as_deref() == Some("u8"),
+                        "untagged" => found.is_untagged = true,
                         "skip_serializing" => found.is_never_written = true,
                         // None changes what is written, and readers take the names of the records.
                         "alias" | "deny_unknown_fields" | "try_from" | "borrow" => {}
@@ -333,6 +335,7 @@ impl Records {
                     };
                     let choice = match (&serde.tag, &serde.content, data) {
                         (None, None, None) => format!("\"{wire}\""),
+                        (None, None, Some(data)) if serde.is_untagged => data,
                         (None, None, Some(data)) => format!("{{ {wire}: {data} }}"),
                         (Some(tag), None, None) => format!("{{ {tag}: \"{wire}\" }}"),
                         (Some(tag), None, Some(data)) => format!("({{ {tag}: \"{wire}\" }} & {data})"),

@@ -124,6 +124,23 @@ export interface Methods {
   "daemon.diagnostics.describe": { params: undefined; result: DiagnosticsResult };
   "daemon.diagnostics.prepareLogExport": { params: undefined; result: ExportResult };
   "daemon.vault.rotate": { params: undefined; result: VaultRotated };
+  "daemon.link.load": { params: undefined; result: LinkRows };
+  "daemon.link.commit": { params: LinkRowsInput; result: OkResult };
+  "agent.link.pairingCode": { params: undefined; result: LinkPairingCode };
+  "agent.link.stopPairing": { params: undefined; result: OkResult };
+  "agent.link.discovery.set": { params: LinkDiscoveryParams; result: OkResult };
+  "agent.link.probe": { params: LinkAddressParams; result: LinkDiscoveredPeer };
+  "agent.link.pairBegin": { params: LinkPairBeginParams; result: LinkPairBeginResponse };
+  "agent.link.pairFinish": { params: LinkPairFinishRequest; result: LinkPairFinishResponse };
+  "agent.link.approve": { params: LinkPairApproveRequest; result: OkResult };
+  "agent.link.refresh": { params: undefined; result: LinkDeviceInfo[] };
+  "agent.link.remove": { params: LinkDeviceParams; result: OkResult };
+  "agent.link.update": { params: LinkUpdateParams; result: LinkDeviceInfo };
+  "agent.link.dispatch": { params: LinkDispatchParams; result: LinkDispatched };
+  "agent.link.outbox": { params: undefined; result: LinkOutboxEntry[] };
+  "agent.link.outboxRemove": { params: LinkOutboxParams; result: OkResult };
+  "agent.link.requests": { params: undefined; result: LinkPairingRequestDto[] };
+  "agent.link.discovered": { params: undefined; result: LinkDiscoveredPeer[] };
   "agent.gateway.get": { params: undefined; result: GatewayStatusDto };
   "agent.gateway.schema": { params: undefined; result: ConfigSchema };
   "agent.gateway.patch": { params: GatewayPatch; result: GatewayStatusDto };
@@ -264,6 +281,23 @@ export const methodNames = [
   "daemon.diagnostics.describe",
   "daemon.diagnostics.prepareLogExport",
   "daemon.vault.rotate",
+  "daemon.link.load",
+  "daemon.link.commit",
+  "agent.link.pairingCode",
+  "agent.link.stopPairing",
+  "agent.link.discovery.set",
+  "agent.link.probe",
+  "agent.link.pairBegin",
+  "agent.link.pairFinish",
+  "agent.link.approve",
+  "agent.link.refresh",
+  "agent.link.remove",
+  "agent.link.update",
+  "agent.link.dispatch",
+  "agent.link.outbox",
+  "agent.link.outboxRemove",
+  "agent.link.requests",
+  "agent.link.discovered",
   "agent.gateway.get",
   "agent.gateway.schema",
   "agent.gateway.patch",
@@ -460,7 +494,13 @@ export type AgentEvent =
   /** The captured downloads that wait for the user's confirmation. */
   | { type: "pendingCapturesChanged"; data: PendingCaptureDto[] }
   /** These tasks were made of a download that a browser handed over. */
-  | { type: "captureTasksStarted"; data: string[] };
+  | { type: "captureTasksStarted"; data: string[] }
+  /** The paired devices. */
+  | { type: "linkedDevicesChanged"; data: LinkDeviceInfo[] }
+  /** The devices that ask to be paired, and those that this one asked. */
+  | { type: "linkPairingRequestsChanged"; data: LinkPairingRequestDto[] }
+  /** The devices that announce themselves in this network. */
+  | { type: "linkDiscoveredChanged"; data: LinkDiscoveredPeer[] };
 
 /** The agent's snapshot. Lists of parts that an agent does not have are empty. */
 export interface AgentSnapshot {
@@ -473,13 +513,13 @@ export interface AgentSnapshot {
   /** The switches. */
   gateway: GatewayStatusDto;
   /** Paired devices. */
-  linkedDevices: unknown[];
+  linkedDevices: LinkDeviceInfo[];
   /** Captured downloads that wait for the user's confirmation. */
   pendingCaptures: PendingCaptureDto[];
   /** Devices that ask to be paired. */
-  linkPairingRequests: unknown[];
+  linkPairingRequests: LinkPairingRequestDto[];
   /** Devices seen nearby. */
-  linkDiscovered: unknown[];
+  linkDiscovered: LinkDiscoveredPeer[];
 }
 
 /** Params of `daemon.queue.boost`. */
@@ -1231,6 +1271,8 @@ export interface GatewayPatch {
   corsEnabled?: boolean | null;
   /** See [`GatewayStatusDto`]. */
   lanEnabled?: boolean | null;
+  /** See [`GatewayStatusDto`]. */
+  linkEnabled?: boolean | null;
   /** 1024 to 65535. */
   port?: number | null;
   /** The access key; empty clears it. */
@@ -1253,6 +1295,8 @@ export interface GatewayStatusDto {
   mcpEnabled: boolean;
   /** Any web page may call. */
   corsEnabled: boolean;
+  /** Paired devices may call, and new ones may be paired. */
+  linkEnabled: boolean;
   /** Whether there is an access key. */
   userTokenConfigured: boolean;
   /** The port: on a desktop the stored one, on a server the one that it listens on. */
@@ -1394,6 +1438,272 @@ export interface LeftOutDtoInput {
   name?: string;
   /** How many files or folders; 0: unknown. */
   count?: number;
+}
+
+/** Params of `agent.link.probe`. */
+export interface LinkAddressParams {
+  /** `host`, `host:port`, or `http://host[:port]`. */
+  address: string;
+}
+
+/** A paired device. */
+export interface LinkDeviceInfo {
+  /** SHA-256 of its public key, 64 hexadecimal digits. */
+  fingerprint: string;
+  /** The name that it gives itself. */
+  name: string;
+  /** `linux`, `macos`, `windows`, `server`, or another word of its own. */
+  platform?: string;
+  /** Its version. */
+  appVersion?: string;
+  /** Whether it answered when it was last asked. */
+  online: boolean;
+  /** When it was paired, in Unix seconds. */
+  pairedAt: number;
+  /** When it last answered or called, in Unix seconds. */
+  lastSeenAt: number;
+  /** Its default download directory. */
+  defaultSaveDir?: string;
+  /** `posix` or `windows`. */
+  pathStyle?: string;
+  /** Whether downloads that it sends are taken. */
+  acceptsTasks: boolean;
+  /** Whether URLs that it sends may lead to private addresses. */
+  allowPrivate: boolean;
+  /** Downloads that wait for it. */
+  queued: number;
+}
+
+/** Params of methods that name one device. */
+export interface LinkDeviceParams {
+  /** The device. */
+  fingerprint: string;
+}
+
+/** A download for another device. */
+export interface LinkDeviceTaskRequest {
+  /** An `http`, `https`, `ftp`, `sftp` or `magnet` URL of at most 8,192 characters. If a plugin claims it, it is resolved
+   * there. */
+  url?: string;
+  /** A directory of that device; empty: its default one. */
+  saveDir?: string;
+  /** The file name; empty: the server's, else the URL's. */
+  fileName?: string;
+  /** Extra request headers. Sent only with `shareSecrets`. */
+  headers?: Record<string, string> | null;
+  /** The `Cookie` header. Sent only with `shareSecrets`. */
+  cookies?: string;
+  /** The expected checksum, as `algorithm=hex`. */
+  checksum?: string;
+  /** The sender agrees that `headers` and `cookies`, which may hold logins, are handed to the other device. */
+  shareSecrets?: boolean;
+}
+
+/** A device nearby that is not paired. */
+export interface LinkDiscoveredPeer {
+  /** Its fingerprint, as it says itself: unproved until it is paired. */
+  fingerprint?: string;
+  /** The name that it gives itself. */
+  name: string;
+  /** Its platform. */
+  platform?: string;
+  /** Its address. */
+  host: string;
+  /** Its port. */
+  port: number;
+  /** Its version. */
+  appVersion?: string;
+  /** How it was found. */
+  source: LinkPeerSource;
+}
+
+/** Params of `agent.link.discovery.set`. */
+export interface LinkDiscoveryParams {
+  /** Search, or stop searching. */
+  enabled: boolean;
+}
+
+/** Params of `agent.link.dispatch`. */
+export type LinkDispatchParams = LinkDeviceTaskRequest & {
+  /** The device. */
+  fingerprint?: string;
+};
+
+/** Result of `agent.link.dispatch`: one of the two. */
+export type LinkDispatched =
+  /** The other device has created the task. */
+  | {
+  /** Its id there. */
+  taskId: string;
+  }
+  /** It waits in the outbox. */
+  | LinkQueued;
+
+/** A download in the outbox. Its headers and cookies are not shown. */
+export interface LinkOutboxEntry {
+  /** Its id. */
+  id: string;
+  /** The device that it is for. */
+  fingerprint: string;
+  /** That device's name. */
+  deviceName: string;
+  /** The URL, without user name and password. */
+  url: string;
+  /** The file name; empty: the server's. */
+  fileName: string;
+  /** When it was added, in Unix seconds. */
+  createdAt: number;
+  /** When it is given up, in Unix seconds. */
+  expiresAt: number;
+  /** Attempts so far. */
+  attempts: number;
+  /** Why the other device refused it; it is then not sent again. Empty: it waits. */
+  error: string;
+}
+
+/** Params of `agent.link.outboxRemove`. */
+export interface LinkOutboxParams {
+  /** Of the entry. */
+  id: string;
+}
+
+/** Answers a device that asks to be paired. */
+export interface LinkPairApproveRequest {
+  /** From the request. */
+  sessionId: string;
+  /** Whether both devices show the same digits. */
+  accept: boolean;
+}
+
+/** Params of `agent.link.pairBegin`. */
+export interface LinkPairBeginParams {
+  /** `host`, `host:port`, or `http://host[:port]`. */
+  address: string;
+  /** The six digits that the other device shows. */
+  code: string;
+}
+
+/** A pairing that waits until this side's user has compared the digits. */
+export interface LinkPairBeginResponse {
+  /** For `finish`. */
+  token: string;
+  /** Six digits, to be compared with those that the other device shows. */
+  sas: string;
+  /** The other device's name. */
+  peerName: string;
+  /** The other device's fingerprint. */
+  peerFingerprint: string;
+}
+
+/** Ends a pairing that began on this side. */
+export interface LinkPairFinishRequest {
+  /** From `begin`. */
+  token: string;
+  /** Whether both devices show the same digits. */
+  accept: boolean;
+}
+
+/** The end of a pairing that began on this side. */
+export interface LinkPairFinishResponse {
+  /** Whether both sides agreed. */
+  paired: boolean;
+  /** The device, if they did. */
+  device?: LinkDeviceInfo;
+}
+
+/** Result of `agent.link.pairingCode`. */
+export interface LinkPairingCode {
+  /** Six digits, for one pairing. */
+  code: string;
+  /** Until when it can be used. */
+  expiresAtUnixMs: number;
+  /** Where this device can be reached, as `address:port`; empty if only this machine can connect. */
+  addresses: string[];
+  /** This device's fingerprint. */
+  fingerprint: string;
+  /** This device's name. */
+  deviceName: string;
+}
+
+/** A device that asks to be paired. */
+export interface LinkPairingRequestDto {
+  /** For the answer. */
+  sessionId: string;
+  /** Six digits, to be compared with those that the other device shows. */
+  sas: string;
+  /** The other device's name. */
+  peerName: string;
+  /** The other device's platform. */
+  peerPlatform?: string;
+  /** The other device's fingerprint. */
+  peerFingerprint: string;
+  /** Until when it can be answered. */
+  expiresAtUnixMs: number;
+}
+
+/** Where an address of a device is from. */
+export type LinkPeerSource =
+  /** It announces itself. */
+  | "mdns"
+  /** A user gave the address. */
+  | "manual";
+
+/** A download that waits until its device answers. */
+export interface LinkQueued {
+  /** Always true. */
+  queued: boolean;
+  /** Its id in the outbox. */
+  id: string;
+}
+
+/** A stored value of the device link. Only agent and daemon exchange these. */
+export interface LinkRow {
+  /** What it is. */
+  kind: string;
+  /** Which one. */
+  key: string;
+  /** The value; `None` removes the row. */
+  value?: string;
+  /** From when on it is not needed, in Unix seconds. */
+  until?: number;
+}
+
+/** A stored value of the device link. Only agent and daemon exchange these. */
+export interface LinkRowInput {
+  /** What it is. */
+  kind: string;
+  /** Which one. */
+  key: string;
+  /** The value; `None` removes the row. */
+  value?: string | null;
+  /** From when on it is not needed, in Unix seconds. */
+  until?: number | null;
+}
+
+/** Result of `daemon.link.load`, and params of `daemon.link.commit`: all of it or nothing. */
+export interface LinkRows {
+  /** The rows. */
+  rows: LinkRow[];
+  /** Rows that are not needed at this time are removed, in Unix seconds. */
+  now: number;
+}
+
+/** Result of `daemon.link.load`, and params of `daemon.link.commit`: all of it or nothing. */
+export interface LinkRowsInput {
+  /** The rows. */
+  rows?: LinkRowInput[];
+  /** Rows that are not needed at this time are removed, in Unix seconds. */
+  now?: number;
+}
+
+/** Params of `agent.link.update`. */
+export interface LinkUpdateParams {
+  /** The device. */
+  fingerprint?: string;
+  /** Take downloads that it sends. */
+  acceptsTasks?: boolean | null;
+  /** Let URLs that it sends lead to private addresses. */
+  allowPrivate?: boolean | null;
 }
 
 /** An account that somebody is logged in to. */
@@ -2283,7 +2593,9 @@ export type RequestBodyInput =
 export interface Requester {
   /** The host of the URL that the user entered, which led to these; empty: none. Never taken from the page itself. */
   userHost?: string;
-  /** The `Origin` of the browser extension that creates the task without an access key; empty: none. The extension
+  /** Whether `userHost` may be reached wherever it is, as if the user had entered it: they allowed that for this origin. */
+  isHostAllowed?: boolean;
+  /** `link:` and the fingerprint of the paired device that sent the task, or the `Origin` of the browser extension that creates the task without an access key; empty: none. The extension
    * may see and change the task. */
   createdBy?: string;
 }
@@ -3160,7 +3472,8 @@ export interface TaskDto {
   groupId: string;
   /** The id of the feed that created it; empty: none. */
   rssSourceId: string;
-  /** The `Origin` of the browser extension that created it without an access key; else empty. */
+  /** Who created it without the access key: the `Origin` of a browser extension, or `link:` and the fingerprint of a
+   * paired device; else empty. */
   createdBy?: string;
   /** Words of the user by which tasks are found, in order. */
   tags?: string[];
