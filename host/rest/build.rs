@@ -30,6 +30,10 @@ fn main() {
     packed.write_all(&fs::read(NAME).unwrap()).unwrap();
     fs::write(Path::new(&made).join(format!("{NAME}.gz")), packed.finish().unwrap()).unwrap();
     println!("cargo::rerun-if-changed={PAGE}");
+    assert!(
+        Path::new(PAGE).join("index.html.gz").exists() || Path::new(PAGE).join("index.html").exists(),
+        "{PAGE} has no index.html: it is committed, and host/web/build makes it"
+    );
     fs::write(Path::new(&made).join("page.rs"), table(Path::new(PAGE))).unwrap();
 }
 
@@ -41,8 +45,7 @@ fn table(directory: &Path) -> String {
     let mut files: BTreeMap<String, Forms> = BTreeMap::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(within) = directories.pop() {
-        // Without the directory there is no page: the start page is shown.
-        for entry in fs::read_dir(&within).into_iter().flatten() {
+        for entry in fs::read_dir(&within).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 directories.push(path);

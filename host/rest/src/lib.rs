@@ -1,5 +1,5 @@
 //! The management API over HTTP: tasks, groups, queues, plugins, subscriptions, logins of sites, files for browsers, the
-//! set-up, the start page, and the `OpenAPI` description of all interfaces. Any program that implements [`Service`] can
+//! set-up, the web interface, and the `OpenAPI` description of all interfaces. Any program that implements [`Service`] can
 //! serve it.
 //!
 //! *Owns* the routes with their records, the mapping of errors to HTTP answers ([`Problem`]), the limits of request bodies
@@ -37,6 +37,6 @@ pub use app::App;
 pub use extract::{Body, FREE_TIME, Incoming, Raw, Unread};
 pub use packed::unpacked;
 pub use problem::{Called, Gated, Named, Problem, ResultMessage, Sent, UNKNOWN_ENDPOINT, Unanswered, too_many};
-pub use route::files::is_page_file;
+pub use route::page::is_page_file;
 pub use routes::{methods_of, openapi, path_of, router};
 pub use service::{About, Device, FileTicket, Filter, Page, PageError, Part, Service, SetupError};

@@ -1,9 +1,8 @@
-//! The handlers: the management API, the start page, the set-up, and files for browsers. Doc comments of handlers and of their records
+//! The handlers: the management API, the web interface, the set-up, and files for browsers. Doc comments of handlers and of their records
 //! become the `OpenAPI` description.
 
 pub(crate) mod cookies;
 pub(crate) mod docs;
-pub(crate) mod files;
 pub(crate) mod group;
 pub(crate) mod market;
 pub(crate) mod page;

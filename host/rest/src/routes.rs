@@ -158,7 +158,7 @@ pub fn openapi(others: OpenApi) -> String {
 pub fn router(app: App) -> Router {
     let routes = HANDLERS.iter().map(|handler| handler());
     routes
-        .chain(files::routes())
+        .chain(page::routes())
         .fold(Router::new(), |router, (path, handler)| router.route(&path, handler))
         .with_state(app)
 }

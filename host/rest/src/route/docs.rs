@@ -8,8 +8,9 @@ use axum::{
     http::header,
     response::{Html, IntoResponse, Response},
 };
+use data_encoding::BASE64;
+use sha2::{Digest as _, Sha256};
 
-use super::page::inline;
 use crate::{
     packed,
     problem::{Problem, ResultMessage},
@@ -41,6 +42,13 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
         inline(PAGE, "script")
     )
 });
+
+/// The CSP hash of the inline `<tag>` of the page.
+fn inline(page: &str, tag: &str) -> String {
+    let text = page.split_once(&format!("<{tag}>")).map_or("", |(_, rest)| rest);
+    let text = text.split_once(&format!("</{tag}>")).map_or("", |(text, _)| text);
+    format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
+}
 
 /// Read and try the interface in a browser.
 ///

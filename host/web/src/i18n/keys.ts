@@ -300,6 +300,8 @@ export interface Words {
   "devices.notPaired": null;
   "devices.notSearching": null;
   "devices.notSent": null;
+  "devices.off": null;
+  "devices.offText": null;
   "devices.offline": null;
   "devices.online": null;
   "devices.onlyHere": null;
@@ -331,6 +333,7 @@ export interface Words {
   "devices.show": null;
   "devices.showCode": null;
   "devices.showText": null;
+  "devices.turnOn": null;
   "devices.unpair": null;
   "devices.unpairAsk": { name: string | number };
   "devices.unpairText": null;

@@ -3,8 +3,8 @@ import type { Packed } from './columns';
 import type { Machine } from './machine';
 import type { Row, Sample } from './row';
 import type {
-  ConfigSnapshot, GatewayStatusDto, GroupDto, PendingCaptureDto, PluginDto, Preferences, QueueDto, RpcError, RssSourceDto,
-  RuntimeStats, SelectionDto, SiteAuthEntryDto,
+  ConfigSnapshot, GatewayStatusDto, GroupDto, LinkDeviceInfo, LinkDiscoveredPeer, LinkPairingRequestDto, PendingCaptureDto,
+  PluginDto, Preferences, QueueDto, RpcError, RssSourceDto, RuntimeStats, SelectionDto, SiteAuthEntryDto,
 } from './rpc';
 
 /** All of the state but the tasks: small, each part replaced as a whole. */
@@ -22,9 +22,9 @@ export interface Slices {
   daemonConnected: boolean;
   preferences: Preferences;
   gateway: GatewayStatusDto | null;
-  linkedDevices: unknown[];
-  linkPairingRequests: unknown[];
-  linkDiscovered: unknown[];
+  linkedDevices: LinkDeviceInfo[];
+  linkPairingRequests: LinkPairingRequestDto[];
+  linkDiscovered: LinkDiscoveredPeer[];
   pendingCaptures: PendingCaptureDto[];
 }
 
