@@ -105,10 +105,18 @@ function switchTheme(): void {
   preferences.set('theme', isDark() ? 'light' : 'dark');
 }
 
+/** Frames in which the screen of tasks is waited for: one second. */
+const SEARCH_FRAMES = 60;
+
 function focusSearch(): void {
   if (route.name !== 'tasks') route.go('tasks');
-  // The field is there once the screen is.
-  requestAnimationFrame(() => document.querySelector<HTMLInputElement>('[data-search]')?.focus());
+  // At once, because what is typed next belongs into it; from another screen, once the screen is there.
+  const look = (left: number): void => {
+    const field = document.querySelector<HTMLInputElement>('[data-search]');
+    if (field) field.focus();
+    else if (left > 0) requestAnimationFrame(() => look(left - 1));
+  };
+  look(SEARCH_FRAMES);
 }
 
 /** The name of a pressed key as commands write it. */

@@ -16,10 +16,10 @@ export function launch() {
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html svc-url";
 
-/** Where the page of a service is: at the service itself, or, if it was built without the page, at a server before it. */
+/** Where the page of a service is: at the service itself, or, with SVC_DIST=1, at a server before it that has the newest `dist`. */
 export async function pageOf(service) {
   const text = await (await fetch(`${service.url}/`, { headers: { accept: 'text/html' } })).text();
-  if (text.includes('id="app"')) return { url: service.url, stop: async () => {} };
+  if (text.includes('id="app"') && !process.env.SVC_DIST) return { url: service.url, stop: async () => {} };
   process.env.SVC_URL = service.url;
   const server = await preview({ root, logLevel: 'error', preview: { port: await freePort(), host: '127.0.0.1', headers: { 'content-security-policy': policy } } });
   return { url: `http://127.0.0.1:${server.httpServer.address().port}`, stop: () => new Promise((done) => server.httpServer.close(done)) };
