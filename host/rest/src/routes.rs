@@ -8,9 +8,7 @@ use utoipa_axum::{PathItemExt as _, router::OpenApiRouter};
 
 use crate::{
     app::App,
-    route::{
-        cookies, docs, files, group, market, page, plugin, post, queue, rss, setup, site, status, task, torrent, web,
-    },
+    route::{cookies, docs, group, market, page, plugin, post, queue, rss, setup, site, status, task, torrent, web},
 };
 
 /// Lists handlers of a state once, for the router (`HANDLERS`) and for the description (`DESCRIBED`). The service itself

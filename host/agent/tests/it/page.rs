@@ -18,7 +18,8 @@ async fn page(world: &World) -> (Answer, String) {
 
 /// The values of the attribute `name` in a document.
 fn values<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
-    let parts = page.split(&format!(" {name}=\"")).skip(1);
+    let begin = format!(" {name}=\"");
+    let parts = page.split(&begin).skip(1);
     parts.filter_map(|part| part.split('"').next()).collect()
 }
 
