@@ -81,7 +81,7 @@ pub(crate) async fn link_device_list(State(app): State<App>) -> Answer<LinkDevic
 /// Change what a paired device may do.
 ///
 /// `acceptsTasks`: whether downloads that it sends are taken. `allowPrivate`: whether their URLs may lead to private
-/// addresses.
+/// addresses. `dailyTasks`: how many are taken within 24 hours.
 #[utoipa::path(patch, path = "/api/v1/link/devices/{fingerprint}", request_body = LinkDevicePatch,
     params(("fingerprint" = String, Path, description = "The device's fingerprint")),
     responses((status = 200, body = LinkDeviceInfo), Gated, Sent))]
@@ -358,7 +358,8 @@ fn unexpected() -> Problem {
 
 /// Receive a download of a paired device.
 ///
-/// Body and response are sealed (`X-SvcLink-Enc: v2`); the sealed response is `{taskId}`.
+/// Body and response are sealed (`X-SvcLink-Enc: v2`); the sealed response is `{taskId}`. 429 is the answer to a device that
+/// sent as many within 24 hours as this device's owner takes.
 #[utoipa::path(post, path = "/api/v1/link/tasks", params(
         ("X-SvcLink-Enc" = String, Header, description = "`v2`"),
         ("X-SvcLink-Device" = String, Header, description = "The sender's fingerprint"),
@@ -367,7 +368,8 @@ fn unexpected() -> Problem {
         ("X-SvcLink-Tag" = String, Header, description = "HMAC-SHA256, 64 lower-case hexadecimal digits")),
     request_body(content = String, content_type = "application/octet-stream"), responses(
     (status = 200, description = "Sealed", body = String, content_type = "application/octet-stream"),
-    (status = 401, body = LinkUnauthorized), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage), Sent))]
+    (status = 401, body = LinkUnauthorized), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
+    (status = 429, body = ResultMessage), Sent))]
 pub(crate) async fn link_task_receive(State(app): State<App>, message: FromDevice) -> Result<Response, Problem> {
     receive(&app, TASKS_PATH, &message).await
 }
@@ -418,6 +420,7 @@ async fn receive(app: &App, path: &str, message: &FromDevice) -> Result<Response
         }
         Err(PlaneError::Body(what)) => Err(Problem::invalid(what)),
         Err(PlaneError::Declined(why)) => Err(Problem::new(StatusCode::FORBIDDEN, why)),
+        Err(PlaneError::TooMany(why)) => Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, why)),
         Err(PlaneError::Unavailable(why)) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)),
     }
 }
@@ -510,10 +513,12 @@ async fn call_device(link: &Link, method: Method, request: &RpcRequest) -> Resul
                 fingerprint,
                 accepts_tasks,
                 allow_private,
+                daily_tasks,
             } = request.params()?;
             let patch = LinkDevicePatch {
                 accepts_tasks,
                 allow_private,
+                daily_tasks,
             };
             encode(&link.update(&fingerprint, &patch).await.map_err(refused)?)
         }

@@ -117,7 +117,7 @@ impl Link {
                 }
             },
             // It is the device, and does not know this request.
-            Err(Failure::Later(404 | 405 | 501)) => true,
+            Err(Failure::Later { status: 404 | 405 | 501, .. }) => true,
             Err(error) => {
                 tracing::debug!(?error, device = device.name, "the device is not there");
                 false
@@ -139,7 +139,12 @@ impl Link {
                 Err(_) => Sent::Refused("its answer names no task".to_owned()),
             },
             Err(Failure::Away(why)) => Sent::Away(why),
-            Err(Failure::Later(status)) => Sent::Away(format!("{name} answers with status {status}")),
+            Err(Failure::Later { status, message }) if message.is_empty() => {
+                Sent::Away(format!("{name} answers with status {status}"))
+            }
+            Err(Failure::Later { status, message }) => {
+                Sent::Away(format!("{name} answers with status {status}: {message}"))
+            }
             Err(Failure::Forged(why)) => Sent::Unauthorized(format!(
                 "{name} cannot have answered: {why}; pair again if this stays so"
             )),
@@ -206,12 +211,14 @@ impl Link {
                 }
                 Sent::Refused(why) => {
                     entry.error = if why.is_empty() { "refused".to_owned() } else { why };
+                    entry.last_error.clone_from(&entry.error);
                     let row = stored::outbox_row(&id, Some(&entry));
                     known.outbox.put(id, entry);
                     (row, false)
                 }
-                Sent::Unauthorized(_) | Sent::Away(_) => {
+                Sent::Unauthorized(why) | Sent::Away(why) => {
                     entry.attempts = entry.attempts.saturating_add(1);
+                    entry.last_error = why;
                     let row = stored::outbox_row(&id, Some(&entry));
                     known.outbox.put(id, entry);
                     (row, true)
