@@ -279,6 +279,7 @@ def as_initiator(service):
     assert changed["acceptsTasks"] is False, changed
     exchange(service, pair, tasks, task | {"id": "two"}, 403)
     service.manage("PATCH", device_path, {"acceptsTasks": True})
+    quota(service, device, pair)
     assert exchange(service, pair, LINK + "/unpair", {"v": 2}) == {"ok": True}
     assert exchange(service, pair, LINK + "/unpair", {"v": 2}) == {"ok": True}, "can be repeated"
     unauthorized(service, pair, "notPaired")
@@ -293,6 +294,37 @@ def as_initiator(service):
     exchange(service, pair, tasks, task | {"id": "three"})
     service.manage("DELETE", device_path)
     unauthorized(service, pair, "notPaired")
+
+
+def quota(service, device, pair):
+    """So many downloads within 24 hours; a repeated one is no other."""
+    tasks, device_path = LINK + "/tasks", LINK + "/devices/" + device.fingerprint
+    service.manage("PATCH", device_path, {"dailyTasks": 4097}, 400)
+    taken = service.manage("PATCH", device_path, {})["tasksToday"]
+    assert taken > 4, "those without an id count as well"
+    shown = service.manage("PATCH", device_path, {"dailyTasks": taken + 2})
+    assert (shown["dailyTasks"], shown["tasksToday"]) == (taken + 2, taken), shown
+    task = {"url": "http://192.0.2.1/counted", "saveDir": "", "fileName": "", "id": "counted"}
+    # At once, and no more of them than there is room for.
+    statuses = []
+
+    def send(number):
+        headers, body, _ = pair.sealed_request(tasks, task | {"id": "counted-%d" % number})
+        statuses.append(service.send("POST", tasks, body, headers)[0])
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200] * 2 + [429] * 6, statuses
+    refusal = exchange(service, pair, tasks, task, 429)
+    assert refusal["success"] is False and "24 hours" in refusal["message"], refusal
+    service.manage("PATCH", device_path, {"dailyTasks": taken + 3})
+    created = exchange(service, pair, tasks, task)
+    assert exchange(service, pair, tasks, task) == created
+    exchange(service, pair, tasks, task | {"id": "another"}, 429)
+    service.manage("PATCH", device_path, {"dailyTasks": 1000})
 
 
 def attack(service, device, pair):
@@ -569,6 +601,7 @@ def as_responder(service):
     assert queued["queued"] is True, queued
     (entry,) = service.manage("GET", LINK + "/outbox")["entries"]
     assert entry["id"] == queued["id"] and entry["fileName"] == "later.iso", entry
+    assert entry["error"] == "" and "127.0.0.1" in entry["lastError"], entry
     service.manage("DELETE", LINK + "/outbox/" + queued["id"])
     service.manage("DELETE", LINK + "/outbox/" + queued["id"], expect=404)
     service.manage("POST", LINK + "/pair/begin", target | {"code": device.code}, 503)

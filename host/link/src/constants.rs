@@ -128,6 +128,9 @@ pub const ROUND_TIMEOUT: Duration = Duration::from_secs(8);
 /// How often the devices are asked.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(45);
 
+/// How often the clocks are compared, to notice that the machine slept.
+pub const LOOK_INTERVAL: Duration = Duration::from_secs(15);
+
 /// The path of the task route, as tags and associated data contain it.
 pub const TASKS_PATH: &str = "/api/v1/link/tasks";
 

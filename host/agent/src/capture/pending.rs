@@ -367,7 +367,11 @@ mod tests {
         let ask = async {
             pending.add(download("")).unwrap();
             tokio::time::sleep(WAITING_TIME + Duration::from_secs(1)).await;
-            assert_eq!(pending.list().len(), MAX_KEPT, "that of a browser expired, although it came last");
+            assert_eq!(
+                pending.list().len(),
+                MAX_KEPT,
+                "that of a browser expired, although it came last"
+            );
             assert!(pending.has("0") && pending.decide("0").unwrap().is_kept);
             tokio::time::sleep(Duration::from_hours(7 * 24)).await;
         };

@@ -25,11 +25,14 @@ use protocol::{
     LinkPairHelloResponse, LinkPairRequestsResponse, LinkPairRevealRequest, LinkPairRevealResponse, LinkProbeRequest,
     LinkQueued, LinkUnauthorized, LinkUpdateParams, Method, OkResult, Request as RpcRequest, RpcError,
 };
-use rest::{Answer, Body, FREE_TIME, Gated, Incoming, Problem, ResultMessage, Sent};
+use rest::{Answer, Bounded, FREE_TIME, Gated, Incoming, Problem, ResultMessage, Sent};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{gate::sender::Sender, settings::config::DEFAULT_PORT, surface::state::App};
+
+/// The body of an owner's request: no larger than what is sent to a device.
+type FromOwner<T> = Bounded<T, MAX_BODY_BYTES>;
 
 impl App {
     fn link(&self) -> Result<&Link, Problem> {
@@ -88,7 +91,7 @@ pub(crate) async fn link_device_list(State(app): State<App>) -> Answer<LinkDevic
 pub(crate) async fn link_device_update(
     State(app): State<App>,
     Path(fingerprint): Path<String>,
-    Body(patch): Body<LinkDevicePatch>,
+    Bounded(patch): FromOwner<LinkDevicePatch>,
 ) -> Answer<LinkDeviceInfo> {
     let updated = app.link()?.update(&fingerprint, &patch).await;
     Ok(Json(updated.map_err(|error| refused(&error))?))
@@ -123,7 +126,7 @@ pub(crate) async fn link_device_delete(
 pub(crate) async fn link_device_send(
     State(app): State<App>,
     Path(fingerprint): Path<String>,
-    Body(task): Body<LinkDeviceTaskRequest>,
+    Bounded(task): FromOwner<LinkDeviceTaskRequest>,
 ) -> Result<Response, Problem> {
     let sent = app.link()?.dispatch(&fingerprint, task).await;
     Ok(match sent.map_err(|error| refused(&error))? {
@@ -154,7 +157,7 @@ pub(crate) async fn link_discovered(State(app): State<App>) -> Answer<LinkDiscov
     (status = 200, body = LinkOkResponse), Gated, Sent))]
 pub(crate) async fn link_discovery(
     State(app): State<App>,
-    Body(LinkDiscoveryRequest { action }): Body<LinkDiscoveryRequest>,
+    Bounded(LinkDiscoveryRequest { action }): FromOwner<LinkDiscoveryRequest>,
 ) -> Answer<LinkOkResponse> {
     let link = app.link()?;
     match action.as_str() {
@@ -172,7 +175,7 @@ pub(crate) async fn link_discovery(
     (status = 200, body = LinkDiscoveredPeer), Gated, Sent))]
 pub(crate) async fn link_probe(
     State(app): State<App>,
-    Body(LinkProbeRequest { host, port }): Body<LinkProbeRequest>,
+    Bounded(LinkProbeRequest { host, port }): FromOwner<LinkProbeRequest>,
 ) -> Answer<LinkDiscoveredPeer> {
     let probed = app.link()?.probe(&host, port).await;
     Ok(Json(probed.map_err(|error| refused(&error))?))
@@ -207,7 +210,7 @@ pub(crate) async fn link_outbox_delete(State(app): State<App>, Path(id): Path<St
     (status = 200, body = LinkPairBeginResponse), Gated, Sent))]
 pub(crate) async fn link_pair_begin(
     State(app): State<App>,
-    Body(LinkPairBeginRequest { host, port, code }): Body<LinkPairBeginRequest>,
+    Bounded(LinkPairBeginRequest { host, port, code }): FromOwner<LinkPairBeginRequest>,
 ) -> Answer<LinkPairBeginResponse> {
     let begun = app.link()?.begin(&host, port, &code).await;
     Ok(Json(begun.map_err(|error| refused(&error))?))
@@ -220,7 +223,7 @@ pub(crate) async fn link_pair_begin(
     (status = 200, body = LinkPairFinishResponse), Gated, Sent))]
 pub(crate) async fn link_pair_finish(
     State(app): State<App>,
-    Body(LinkPairFinishRequest { token, accept }): Body<LinkPairFinishRequest>,
+    Bounded(LinkPairFinishRequest { token, accept }): FromOwner<LinkPairFinishRequest>,
 ) -> Answer<LinkPairFinishResponse> {
     let finished = app.link()?.finish(&token, accept).await;
     Ok(Json(finished.map_err(|error| refused(&error))?))
@@ -233,7 +236,7 @@ pub(crate) async fn link_pair_finish(
     (status = 200, body = LinkOkResponse), Gated, Sent))]
 pub(crate) async fn link_pair_approve(
     State(app): State<App>,
-    Body(LinkPairApproveRequest { session_id, accept }): Body<LinkPairApproveRequest>,
+    Bounded(LinkPairApproveRequest { session_id, accept }): FromOwner<LinkPairApproveRequest>,
 ) -> Answer<LinkOkResponse> {
     let approved = app.link()?.approve(session_id, accept).await;
     approved.map_err(|error| refused(&error))?;
