@@ -274,6 +274,7 @@ fn shown(download: &Download) -> PendingCaptureDto {
         created_at_unix_ms: unix_ms(),
         file_size: download.size,
         referrer: download.referrer().to_owned(),
+        created_by: download.created_by.clone(),
         save_dir: first.map(|request| request.save_dir.clone()).unwrap_or_default(),
         has_cookies: requests.iter().any(|request| !request.cookies.is_empty()),
         header_names,

@@ -136,6 +136,10 @@ fn what_a_desktop_received_still_awaits_its_user_after_a_kill() {
         (&shown["url"], &shown["hasCookies"]),
         (&json!("http://192.0.2.1/accepted"), &json!(true))
     );
+    assert!(
+        shown["createdBy"].as_str().is_some_and(|by| by.starts_with("link:")),
+        "{shown}"
+    );
     desktop.decide(&accepted, true);
     desktop.decide(&rejected, false);
     desktop = desktop.killed();
