@@ -98,11 +98,23 @@ def commands(program):
     added = svc(one, "add", "--on", "two", "http://192.0.2.1/b")
     assert sent[0]["taskId"] and "two" in added, (sent, added)
     assert len(two.api.manage("GET", "/api/v1/tasks")) == 2
+    # More than its owner takes in a day: it waits, and the reason is shown.
+    svc(two, "link", "set", "one", "--daily-tasks", "2")
+    assert "waits" in svc(one, "link", "send", "two", "http://192.0.2.1/third")
+    assert "24 hours" in svc(one, "link", "outbox")
+    svc(two, "link", "set", "one", "--daily-tasks", "3")
+    for _ in range(200):
+        svc(one, "link", "devices")
+        if not json.loads(svc(one, "link", "outbox", "--json")):
+            break
+        time.sleep(0.05)
+    assert len(two.api.manage("GET", "/api/v1/tasks")) == 3
     assert "nobody" in svc(one, "link", "send", "nobody", "http://192.0.2.1/a", fails=True)
     two.end()
     waits = svc(one, "link", "send", "two", "http://192.0.2.1/c")
     assert "waits" in waits, waits
     (entry,) = json.loads(svc(one, "link", "outbox", "--json"))
+    assert two.address in entry["lastError"] and entry["lastError"] in svc(one, "link", "outbox"), entry
     svc(one, "link", "outbox", "--remove", entry["id"])
     svc(one, "link", "set", "two", "--accept-tasks", "false")
     svc(one, "link", "unpair", "two")

@@ -208,7 +208,7 @@ class Device:
         (request,) = service.manage("GET", LINK + "/pair/requests")["requests"]
         assert request["sas"] == sas and request["peerFingerprint"] == self.fingerprint, (request, sas)
         # A replay of the second message finds nothing, and does no harm.
-        service.step("reveal", revealed, 400)
+        refused(service, "reveal", revealed, "pairingSessionExpired")
         confirmed = []
         waiting = threading.Thread(
             target=lambda: confirmed.append(service.step("confirm", {"sessionId": session, "confirm": True}))
@@ -218,6 +218,12 @@ class Device:
         waiting.join()
         assert confirmed == [{"success": True, "paired": True, "reason": None}], confirmed
         return pair
+
+
+def refused(service, step, record, code=None, message=""):
+    """A step of the pairing that must be refused, with this name or these words."""
+    answer = service.step(step, record, 400)
+    assert answer["success"] is False and answer.get("code") == code and message in answer["message"], (step, answer)
 
 
 def exchange(service, pair, path, plain, expect=200, **change):
@@ -273,6 +279,7 @@ def as_initiator(service):
     assert changed["acceptsTasks"] is False, changed
     exchange(service, pair, tasks, task | {"id": "two"}, 403)
     service.manage("PATCH", device_path, {"acceptsTasks": True})
+    quota(service, device, pair)
     assert exchange(service, pair, LINK + "/unpair", {"v": 2}) == {"ok": True}
     assert exchange(service, pair, LINK + "/unpair", {"v": 2}) == {"ok": True}, "can be repeated"
     unauthorized(service, pair, "notPaired")
@@ -287,6 +294,37 @@ def as_initiator(service):
     exchange(service, pair, tasks, task | {"id": "three"})
     service.manage("DELETE", device_path)
     unauthorized(service, pair, "notPaired")
+
+
+def quota(service, device, pair):
+    """So many downloads within 24 hours; a repeated one is no other."""
+    tasks, device_path = LINK + "/tasks", LINK + "/devices/" + device.fingerprint
+    service.manage("PATCH", device_path, {"dailyTasks": 4097}, 400)
+    taken = service.manage("PATCH", device_path, {})["tasksToday"]
+    assert taken > 4, "those without an id count as well"
+    shown = service.manage("PATCH", device_path, {"dailyTasks": taken + 2})
+    assert (shown["dailyTasks"], shown["tasksToday"]) == (taken + 2, taken), shown
+    task = {"url": "http://192.0.2.1/counted", "saveDir": "", "fileName": "", "id": "counted"}
+    # At once, and no more of them than there is room for.
+    statuses = []
+
+    def send(number):
+        headers, body, _ = pair.sealed_request(tasks, task | {"id": "counted-%d" % number})
+        statuses.append(service.send("POST", tasks, body, headers)[0])
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200] * 2 + [429] * 6, statuses
+    refusal = exchange(service, pair, tasks, task, 429)
+    assert refusal["success"] is False and "24 hours" in refusal["message"], refusal
+    service.manage("PATCH", device_path, {"dailyTasks": taken + 3})
+    created = exchange(service, pair, tasks, task)
+    assert exchange(service, pair, tasks, task) == created
+    exchange(service, pair, tasks, task | {"id": "another"}, 429)
+    service.manage("PATCH", device_path, {"dailyTasks": 1000})
 
 
 def attack(service, device, pair):
@@ -359,8 +397,8 @@ def pairing_attacks(service):
     answer = service.step("hello", record)
     assert service.step("hello", record, 400)["code"] == "pairingCodeInvalid", "the code is used"
     revealed = {"sessionId": answer["sessionId"], "initiatorEphPub": b64(raw(ephemeral)), "initiatorNonce": b64(nonce)}
-    service.step("reveal", revealed | {"initiatorNonce": b64(bytes(32))}, 400)
-    service.step("reveal", revealed, 400)
+    refused(service, "reveal", revealed | {"initiatorNonce": b64(bytes(32))}, message="commitment")
+    refused(service, "reveal", revealed, "pairingSessionExpired")
     # An all-zero shared secret.
     zero, nonce = bytes(32), os.urandom(32)
     code = service.code()
@@ -368,13 +406,15 @@ def pairing_attacks(service):
     message = hello_message(code, device.public, commit, device.name, device.platform, device.version, [])
     change = {"initiatorCommit": b64(commit), "initiatorSig": b64(device.identity.sign(message))}
     answer = service.step("hello", device.hello(code, **change)[0])
-    service.step("reveal", {"sessionId": answer["sessionId"], "initiatorEphPub": b64(zero), "initiatorNonce": b64(nonce)}, 400)
+    revealed = {"sessionId": answer["sessionId"], "initiatorEphPub": b64(zero), "initiatorNonce": b64(nonce)}
+    service.step("reveal", revealed, 400)
+    refused(service, "reveal", revealed, "pairingSessionExpired")
     # Confirmed or approved before the second message.
     answer = service.step("hello", device.hello(service.code())[0])
     accept = {"sessionId": answer["sessionId"], "accept": True}
     service.manage("POST", LINK + "/pair/approve", accept, 400)
-    service.step("confirm", {"sessionId": answer["sessionId"], "confirm": True}, 400)
-    service.step("confirm", {"sessionId": answer["sessionId"], "confirm": False}, 400)
+    refused(service, "confirm", {"sessionId": answer["sessionId"], "confirm": True}, message="not revealed")
+    refused(service, "confirm", {"sessionId": answer["sessionId"], "confirm": False}, "pairingSessionExpired")
     # Rejected there, withdrawn here.
     session, _, _, _ = device.reveal(service, service.code())
     service.manage("POST", LINK + "/pair/approve", {"sessionId": session, "accept": False})
@@ -390,9 +430,10 @@ def guess(service):
     """Ends with this source throttled."""
     device, code = Device(), service.code()
     wrong = "%06d" % ((int(code) + 1) % 1_000_000)
-    statuses = [service.send("POST", LINK + "/pair/hello", json.dumps(device.hello(wrong)[0]).encode())[0] for _ in range(12)]
-    assert statuses[-1] == 429 and 400 in statuses, statuses
-    assert service.send("POST", LINK + "/pair/hello", json.dumps(device.hello(code)[0]).encode())[0] == 429
+    answers = [service.send("POST", LINK + "/pair/hello", json.dumps(device.hello(wrong)[0]).encode()) for _ in range(12)]
+    answers.append(service.send("POST", LINK + "/pair/hello", json.dumps(device.hello(code)[0]).encode()))
+    answers = [(status, json.loads(answer)["code"]) for status, _, answer in answers]
+    assert answers[-2:] == [(429, "pairingThrottled")] * 2 and (400, "pairingCodeInvalid") in answers, answers
 
 
 class Responder(Device):
@@ -401,6 +442,8 @@ class Responder(Device):
     def __init__(self):
         super().__init__("python responder")
         self.code, self.sessions, self.pair, self.received, self.is_tampering = "424242", {}, None, [], False
+        # What comes back instead of an answer.
+        self.forgery = None
         self.sas = self.infos = None
         responder = self
 
@@ -489,9 +532,12 @@ class Responder(Device):
         else:
             self.pair = None
             answer = {"ok": True}
-        sealed = pair.seal(pair.response_aad(nonce), json.dumps(answer).encode())
+        answered = secrets.token_hex(16) if self.forgery == "another request's" else nonce
+        sealed = pair.seal(pair.response_aad(answered), json.dumps(answer).encode())
         if self.is_tampering:
             return 200, sealed, []
+        if self.forgery == "reflected":
+            sealed = body
         return 200, sealed, [("X-SvcLink-Enc", "v2"), ("Content-Type", "application/octet-stream")]
 
 
@@ -545,12 +591,17 @@ def as_responder(service):
         device.is_tampering = True
         service.manage("POST", send, task, 401)
         device.is_tampering = False
+        for device.forgery in ["reflected", "another request's"]:
+            refusal = service.manage("POST", send, task, 401)
+            assert refusal["code"] == "peerNotPaired" and "cannot have answered" in refusal["message"], refusal
+        device.forgery = None
     finally:
         device.stop()
     queued = service.manage("POST", send, task | {"fileName": "later.iso"}, 202)
     assert queued["queued"] is True, queued
     (entry,) = service.manage("GET", LINK + "/outbox")["entries"]
     assert entry["id"] == queued["id"] and entry["fileName"] == "later.iso", entry
+    assert entry["error"] == "" and "127.0.0.1" in entry["lastError"], entry
     service.manage("DELETE", LINK + "/outbox/" + queued["id"])
     service.manage("DELETE", LINK + "/outbox/" + queued["id"], expect=404)
     service.manage("POST", LINK + "/pair/begin", target | {"code": device.code}, 503)

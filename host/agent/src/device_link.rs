@@ -1,6 +1,12 @@
 //! What the device link needs of this service: storage in the daemon, tasks, events, and settings.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use aria2::check_directory;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -12,6 +18,7 @@ use protocol::{
 
 use crate::{
     capture::{
+        kept::{self, Kept},
         pending::Pending,
         request::{self, Download},
     },
@@ -40,6 +47,9 @@ const NAMELESS_SERVER: &str = "Svc Server";
 struct Surroundings {
     daemon: Daemon,
     pending: Arc<Pending>,
+    kept: Kept,
+    /// Whether what awaits the user's decision since an earlier run is in `pending`.
+    is_restored: AtomicBool,
     settings: Arc<SettingsFile>,
     is_mdns_allowed: bool,
     edition: Edition,
@@ -66,6 +76,8 @@ pub(crate) fn start(
     let surroundings = Surroundings {
         daemon: daemon.clone(),
         pending: Arc::clone(pending),
+        kept: Kept::new(daemon.clone()),
+        is_restored: AtomicBool::new(false),
         settings: Arc::clone(settings),
         is_mdns_allowed: config.mdns,
         edition: listening.edition,
@@ -165,10 +177,26 @@ impl Surroundings {
         let download = download.only(requests);
         let asks = self.edition == Edition::Desktop && !self.settings.current().is_silent();
         if asks {
-            let added = self.pending.add_as(task_id, download);
-            return added.map_err(|full| NotTaken::Unavailable(full.to_string()));
+            return self.ask(task_id, download).await;
         }
         self.create_task(download, task_id, allow_private).await
+    }
+
+    /// Lets a download await the user's decision, also after a crash.
+    async fn ask(&self, id: String, download: Download) -> Result<String, NotTaken> {
+        if self.pending.has(&id) {
+            return Ok(id);
+        }
+        self.pending.check_room(&download).map_err(unavailable)?;
+        let until = self.kept.put(&id, &download).await.map_err(unavailable)?;
+        match self.pending.add_kept(id.clone(), download, until) {
+            Ok(id) => Ok(id),
+            // Others came meanwhile.
+            Err(full) => {
+                self.kept.remove(&id).await.map_err(unavailable)?;
+                Err(unavailable(full))
+            }
+        }
     }
 
     async fn create_task(&self, download: Download, task_id: String, allow_private: bool) -> Result<String, NotTaken> {
@@ -234,9 +262,12 @@ impl link::Service for Surroundings {
                 .daemon
                 .call::<LinkRows>(Method::LinkLoad, &serde_json::Map::new())
                 .await;
-            loaded
-                .map(|rows| rows.rows)
-                .map_err(|error| Unavailable(error.to_string()))
+            let LinkRows { rows, .. } = loaded.map_err(|error| Unavailable(error.to_string()))?;
+            // Once: later, the stored ones are those that wait, and one may be decided just now.
+            if !self.is_restored.swap(true, Ordering::Relaxed) {
+                kept::restore(&rows, &self.pending);
+            }
+            Ok(rows)
         }
         .boxed()
     }

@@ -52,7 +52,7 @@ const UNKNOWN_USER: &str =
 const REQUEST_ID: &str = "x-request-id";
 /// The longest client-supplied request id that is accepted; a UUID has 36 characters.
 const MAX_REQUEST_ID: usize = 64;
-const METHODS: &str = "GET, POST, PUT, DELETE, OPTIONS";
+const METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
 /// `Host` names that are remembered because the right key came with them.
 const MAX_NAMES: usize = 64;
 /// The owner of downloads from a browser that names no extension.

@@ -116,6 +116,9 @@ enum LinkCommand {
         /// Whether URLs that it sends may lead to private addresses
         #[arg(long, value_name = "BOOLEAN")]
         allow_private: Option<bool>,
+        /// How many downloads of it are taken within 24 hours, at most 4096
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=4096))]
+        daily_tasks: Option<u32>,
     },
     /// End the pairing with a device
     #[command(visible_alias = "rm")]
@@ -187,11 +190,13 @@ pub(crate) async fn run(args: &LinkArgs, environment: &Environment) -> anyhow::R
             device,
             accept_tasks,
             allow_private,
+            daily_tasks,
         } => {
             let params = LinkUpdateParams {
                 fingerprint: find(&mut client, device).await?.fingerprint,
                 accepts_tasks: *accept_tasks,
                 allow_private: *allow_private,
+                daily_tasks: *daily_tasks,
             };
             let changed: LinkDeviceInfo = client.call(Method::LinkUpdate, &params).await?;
             service.print_done(&changed, &format!("changed {}", plain(&changed.name)))
@@ -254,7 +259,13 @@ async fn outbox(service: &ServiceArgs, client: &mut Client, remove: Option<&str>
     let row = |entry: &LinkOutboxEntry| {
         let attempts = usize::try_from(entry.attempts).unwrap_or(usize::MAX);
         let state = if entry.error.is_empty() {
-            format!("waits, {}", amount::counted(attempts, "attempt"))
+            let tried = amount::counted(attempts, "attempt");
+            let why = plain(&entry.last_error);
+            if why.is_empty() {
+                format!("waits, {tried}")
+            } else {
+                format!("waits, {tried}: {why}")
+            }
         } else {
             plain(&entry.error)
         };

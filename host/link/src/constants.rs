@@ -89,6 +89,15 @@ pub const DELIVERY_SECS: i64 = OUTBOX_SECS + 24 * 60 * 60;
 /// Ids of received downloads that are remembered of one device.
 pub const MAX_DELIVERIES: usize = 4096;
 
+/// The period in which received downloads are counted, in seconds.
+pub const QUOTA_SECS: i64 = 24 * 60 * 60;
+
+/// Downloads of one device that are taken in that period, unless the owner sets another number.
+pub const DAILY_TASKS: u32 = 1000;
+
+/// The largest such number: what is counted are the remembered ids.
+pub const MAX_DAILY_TASKS: u32 = 4096;
+
 /// Devices in the snapshot of a search.
 pub const MAX_DISCOVERED: usize = 128;
 
@@ -118,6 +127,9 @@ pub const ROUND_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How often the devices are asked.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(45);
+
+/// How often the clocks are compared, to notice that the machine slept.
+pub const LOOK_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The path of the task route, as tags and associated data contain it.
 pub const TASKS_PATH: &str = "/api/v1/link/tasks";

@@ -7,7 +7,7 @@ use protocol::{LinkDeviceInfo, LinkDevicePatch};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    constants::MAX_ADDRESSES,
+    constants::{DAILY_TASKS, MAX_ADDRESSES},
     crypto::{identity::Fingerprint, read_base64, write_base64},
     message::Info,
     pairing::{NewDevice, hello::said},
@@ -81,8 +81,15 @@ pub(crate) struct Device {
     pub(crate) accepts_tasks: bool,
     /// Whether its URLs may lead to private addresses.
     pub(crate) allow_private: bool,
+    /// How many of its downloads are taken within [`QUOTA_SECS`](crate::constants::QUOTA_SECS).
+    #[serde(default = "usual_daily_tasks")]
+    pub(crate) daily_tasks: u32,
     /// It ended the pairing. Only a repeated notice of that is answered.
     pub(crate) is_revoked: bool,
+}
+
+fn usual_daily_tasks() -> u32 {
+    DAILY_TASKS
 }
 
 impl std::fmt::Debug for Device {
@@ -109,6 +116,7 @@ impl Device {
             path_style: String::new(),
             accepts_tasks: true,
             allow_private: false,
+            daily_tasks: DAILY_TASKS,
             is_revoked: false,
         }
     }
@@ -164,10 +172,17 @@ impl Device {
     pub(crate) fn patch(&mut self, patch: &LinkDevicePatch) {
         self.accepts_tasks = patch.accepts_tasks.unwrap_or(self.accepts_tasks);
         self.allow_private = patch.allow_private.unwrap_or(self.allow_private);
+        self.daily_tasks = patch.daily_tasks.unwrap_or(self.daily_tasks);
     }
 
-    /// As its owner sees it.
-    pub(crate) fn view(&self, fingerprint: &Fingerprint, online: bool, queued: usize) -> LinkDeviceInfo {
+    /// As its owner sees it. `queued` downloads wait for it, `received` ones of it were taken lately.
+    pub(crate) fn view(
+        &self,
+        fingerprint: &Fingerprint,
+        online: bool,
+        queued: usize,
+        received: usize,
+    ) -> LinkDeviceInfo {
         LinkDeviceInfo {
             fingerprint: fingerprint.as_str().to_owned(),
             name: self.name.clone(),
@@ -180,6 +195,8 @@ impl Device {
             path_style: said(&self.path_style),
             accepts_tasks: self.accepts_tasks,
             allow_private: self.allow_private,
+            daily_tasks: self.daily_tasks,
+            tasks_today: u32::try_from(received).unwrap_or(u32::MAX),
             queued: u32::try_from(queued).unwrap_or(u32::MAX),
         }
     }

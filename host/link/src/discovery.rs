@@ -273,6 +273,16 @@ impl Mdns {
         Ok(())
     }
 
+    /// Whether this device is announced.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.announced.is_some()
+    }
+
+    /// Whether a search runs.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.is_searching
+    }
+
     /// Stops announcing.
     pub(crate) fn withdraw(&mut self) {
         if let (Some(daemon), Some(name)) = (&self.daemon, self.announced.take())

@@ -160,6 +160,8 @@ struct Inner {
     online: Mutex<HashSet<Fingerprint>>,
     /// Devices whose outbox is being sent.
     sending: Mutex<HashSet<Fingerprint>>,
+    /// Devices of which downloads are being taken, and how many.
+    receiving: Mutex<HashMap<Fingerprint, usize>>,
     /// Notified when a deadline of a pairing may have changed.
     deadlines: Notify,
     /// Something may be sent or asked before its time.
@@ -205,6 +207,7 @@ impl Link {
             nearby: Mutex::default(),
             online: Mutex::default(),
             sending: Mutex::default(),
+            receiving: Mutex::default(),
             deadlines: Notify::new(),
             wake: Notify::new(),
             tracker: tracker.clone(),

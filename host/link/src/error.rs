@@ -123,6 +123,8 @@ pub enum PlaneError {
     Body(String),
     /// 403: this device's owner does not take downloads of that one.
     Declined(String),
+    /// 429: the device sent as many downloads as this device's owner allows in a day.
+    TooMany(String),
     /// 503: not now.
     Unavailable(String),
 }

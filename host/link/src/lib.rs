@@ -13,7 +13,7 @@
 //! # Layers
 //! - `driver`: the link of one service
 //! - `error`: refusals
-//! - `discovery`, `outbox`, `peer`: devices nearby, downloads that wait, requests to devices
+//! - `discovery`, `outbox`, `peer`, `wake`: devices nearby, downloads that wait, requests to devices, the machine's sleep
 //! - `device`: records
 //! - `message`: plaintexts
 //! - `pairing`: both sides of a pairing
@@ -33,6 +33,7 @@ pub mod pairing;
 mod peer;
 pub mod plane;
 mod replay;
+mod wake;
 
 pub use driver::{Change, Config, Delivery, Link, NotTaken, Service};
 pub use error::{Kind, LinkError, PlaneError, Unavailable};

@@ -25,6 +25,9 @@ pub(crate) struct Entry {
     pub(crate) attempts: u32,
     /// Why the device refused it; empty: it waits.
     pub(crate) error: String,
+    /// Why the last attempt failed; unknown of those that an earlier version stored.
+    #[serde(default)]
+    pub(crate) last_error: String,
 }
 
 impl Entry {
@@ -105,6 +108,7 @@ impl Outbox {
                 created_at: entry.created_at,
                 expires_at: entry.expires_at(),
                 attempts: entry.attempts,
+                last_error: entry.last_error.clone(),
                 error: entry.error.clone(),
             })
         };
@@ -142,6 +146,7 @@ mod tests {
             created_at,
             attempts: 0,
             error: String::new(),
+            last_error: String::new(),
         }
     }
 

@@ -49,6 +49,23 @@ where
     }
 }
 
+/// A JSON body of at most this many bytes.
+#[derive(Debug)]
+pub struct Bounded<T, const MOST: usize>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync, const MOST: usize> FromRequest<S> for Bounded<T, MOST> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let mut body = Incoming::of(request, BODY_TIME);
+        if !body.read(MOST).await? || body.so_far().len() > MOST {
+            let message = format!("the body is larger than {} KiB", MOST >> 10);
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+        }
+        read_object(body.so_far()).map(Self).map_err(Problem::invalid)
+    }
+}
+
 /// Deserializes an object. `serde_json` alone would also accept an array, as the members in order.
 pub(crate) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if !bytes.trim_ascii_start().starts_with(b"{") {

@@ -34,7 +34,7 @@ pub use pastey::paste;
 
 pub use answer::{Ack, Answer, Forwarded, Passed};
 pub use app::App;
-pub use extract::{Body, FREE_TIME, Incoming, Raw, Unread};
+pub use extract::{Body, Bounded, FREE_TIME, Incoming, Raw, Unread};
 pub use packed::unpacked;
 pub use problem::{Called, Gated, Named, Problem, ResultMessage, Sent, UNKNOWN_ENDPOINT, Unanswered, too_many};
 pub use route::page::is_page_file;

@@ -59,3 +59,49 @@ fn the_page_on_security_names_the_tests_of_all_attacks_and_no_others() {
         "host/docs/security.md names tests that do not exist: {unknown:#?}"
     );
 }
+
+/// Where the attacks on the device link are tried: functions of scripts and tests.
+const OF_LINK: [&str; 7] = [
+    "../clients/link_peer.py",
+    "../clients/link_middle.py",
+    "../clients/link_crashes.py",
+    "../clients/link_network.py",
+    "../e2e/tests/it/link.rs",
+    "../../host/link/src/pairing/responder/tests.rs",
+    "../../host/link/src/replay.rs",
+];
+
+#[test]
+fn what_shows_the_safety_of_the_device_link_exists() {
+    let sources = OF_LINK.map(|path| fs::read_to_string(at_workspace(path)).expect("it exists"));
+    let page = fs::read_to_string(at_workspace(PAGE)).expect("the page on security exists");
+    let section = page
+        .split("### Device link")
+        .nth(1)
+        .and_then(|rest| rest.split("\n### ").next());
+    let rows = section
+        .expect("it has the section")
+        .lines()
+        .filter(|line| line.starts_with("| "));
+    let mut count = 0;
+    for row in rows.skip(1) {
+        let shown_by = row
+            .trim_end_matches(['|', ' '])
+            .rsplit(" | ")
+            .next()
+            .unwrap_or_default();
+        let names: Vec<&str> = shown_by.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "nothing shows this: {row}");
+        for name in names {
+            let is_defined =
+                |text: &String| text.contains(&format!("fn {name}(")) || text.contains(&format!("def {name}("));
+            let is_file = name == "replay";
+            assert!(
+                is_file || sources.iter().any(is_defined),
+                "host/docs/security.md names {name}, which does not exist"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 20, "the table was not found");
+}

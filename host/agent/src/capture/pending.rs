@@ -1,5 +1,5 @@
-//! Downloads that await the user's decision. In memory only, because they contain cookies; bounded in number, size and
-//! time.
+//! Downloads that await the user's decision, bounded in number, size and time. Those of browsers are in memory only, because
+//! they contain cookies and can be asked for again; those of paired devices are also stored ([`super::kept`]).
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -8,7 +8,10 @@ use std::{
 
 use data_encoding::BASE64;
 use protocol::{CreateTaskRequest, PendingCaptureDto, RequestBody};
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 use uuid::Uuid;
 
 use crate::{capture::request::Download, projection::hub::Hub};
@@ -18,6 +21,9 @@ const WAITING_TIME: Duration = Duration::from_hours(1);
 
 /// Bounds what a page can queue by asking repeatedly.
 const MAX_WAITING: usize = 256;
+
+/// How many of them may be those of paired devices, which wait for days.
+const MAX_KEPT: usize = 128;
 
 /// Bytes of all pending downloads together.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -43,6 +49,8 @@ struct Waiting {
     download: Download,
     bytes: usize,
     until: Instant,
+    /// It is stored.
+    is_kept: bool,
     is_decided: bool,
 }
 
@@ -52,6 +60,8 @@ pub(crate) struct Decision<'a> {
     id: String,
     /// What was decided about.
     pub(crate) download: Download,
+    /// Whether it is stored, so that what becomes of it must be, too.
+    pub(crate) is_kept: bool,
 }
 
 impl std::fmt::Debug for Decision<'_> {
@@ -115,20 +125,32 @@ impl Pending {
 
     /// Adds a download and returns its id.
     pub(crate) fn add(&self, download: Download) -> Result<String, Full> {
-        self.add_as(Uuid::new_v4().to_string(), download)
+        self.put(Uuid::new_v4().to_string(), download, None)
     }
 
-    /// Adds a download under an id of the caller, once.
-    pub(crate) fn add_as(&self, id: String, download: Download) -> Result<String, Full> {
+    /// Adds a stored download under its id, once. It waits until then, in Unix seconds.
+    pub(crate) fn add_kept(&self, id: String, download: Download, until: i64) -> Result<String, Full> {
+        let left = u64::try_from(until).unwrap_or(0).saturating_sub(unix_ms() / 1000);
+        self.put(id, download, Some(Duration::from_secs(left)))
+    }
+
+    /// Whether a download waits under this id.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.table().iter().any(|waiting| waiting.shown.transaction_id == id)
+    }
+
+    /// Whether another download of a device fits.
+    pub(crate) fn check_room(&self, download: &Download) -> Result<(), Full> {
+        check_room(&self.table(), bytes_of(download), true)
+    }
+
+    fn put(&self, id: String, download: Download, kept: Option<Duration>) -> Result<String, Full> {
         let mut table = self.table();
         if table.iter().any(|waiting| waiting.shown.transaction_id == id) {
             return Ok(id);
         }
-        let bytes = serde_json::to_vec(download.requests()).map_or(MAX_BYTES, |text| text.len());
-        let held: usize = table.iter().map(|waiting| waiting.bytes).sum();
-        if table.len() >= MAX_WAITING || held + bytes > MAX_BYTES {
-            return Err(Full);
-        }
+        let bytes = bytes_of(&download);
+        check_room(&table, bytes, kept.is_some())?;
         let shown = PendingCaptureDto {
             transaction_id: id.clone(),
             ..shown(&download)
@@ -137,7 +159,8 @@ impl Pending {
             shown,
             download,
             bytes,
-            until: Instant::now() + WAITING_TIME,
+            until: Instant::now() + kept.unwrap_or(WAITING_TIME),
+            is_kept: kept.is_some(),
             is_decided: false,
         });
         self.publish(&table);
@@ -157,6 +180,7 @@ impl Pending {
             pending: self,
             id: id.to_owned(),
             download: waiting.download.clone(),
+            is_kept: waiting.is_kept,
         })
     }
 
@@ -177,11 +201,12 @@ impl Pending {
     /// Removes expired entries; never returns.
     pub(crate) async fn expire(&self) {
         loop {
-            let next = self.table().first().map(|waiting| waiting.until);
+            let next = self.table().iter().map(|waiting| waiting.until).min();
             match next {
                 None => self.added.notified().await,
                 Some(until) => {
-                    tokio::time::sleep_until(until).await;
+                    // One that is added meanwhile may expire sooner.
+                    let _added = timeout_at(until, self.added.notified()).await;
                     self.drop_expired();
                 }
             }
@@ -195,7 +220,7 @@ impl Pending {
         if table.len() < before {
             tracing::info!(
                 count = before - table.len(),
-                "dropped downloads of browsers that were not confirmed in time"
+                "dropped downloads that were not confirmed in time"
             );
             self.publish(&table);
         }
@@ -209,6 +234,19 @@ impl Pending {
     fn table(&self) -> MutexGuard<'_, Vec<Waiting>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn bytes_of(download: &Download) -> usize {
+    serde_json::to_vec(download.requests()).map_or(MAX_BYTES, |text| text.len())
+}
+
+fn check_room(table: &[Waiting], bytes: usize, is_kept: bool) -> Result<(), Full> {
+    let held: usize = table.iter().map(|waiting| waiting.bytes).sum();
+    let kept = table.iter().filter(|waiting| waiting.is_kept).count();
+    if table.len() >= MAX_WAITING || held + bytes > MAX_BYTES || is_kept && kept >= MAX_KEPT {
+        return Err(Full);
+    }
+    Ok(())
 }
 
 /// The public view of a download: no cookies, headers or credentials.
@@ -236,6 +274,7 @@ fn shown(download: &Download) -> PendingCaptureDto {
         created_at_unix_ms: unix_ms(),
         file_size: download.size,
         referrer: download.referrer().to_owned(),
+        created_by: download.created_by.clone(),
         save_dir: first.map(|request| request.save_dir.clone()).unwrap_or_default(),
         has_cookies: requests.iter().any(|request| !request.cookies.is_empty()),
         header_names,
@@ -272,7 +311,8 @@ fn plain(text: &str) -> String {
     shown
 }
 
-fn unix_ms() -> u64 {
+/// The time of day in Unix milliseconds.
+pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -311,6 +351,33 @@ mod tests {
         };
         tokio::select! {
             () = ask => assert_eq!(pending.list().len(), 1),
+            () = pending.expire() => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_of_devices_wait_for_days_and_leave_room_for_others() {
+        let pending = pending();
+        let until = i64::try_from(unix_ms() / 1000).unwrap() + 7 * 24 * 60 * 60;
+        for number in 0..MAX_KEPT {
+            pending.add_kept(number.to_string(), download(""), until).unwrap();
+        }
+        assert_eq!(pending.check_room(&download("")), Err(Full));
+        assert_eq!(pending.add_kept("more".to_owned(), download(""), until), Err(Full));
+        pending.add_kept("0".to_owned(), download(""), until).unwrap();
+        let ask = async {
+            pending.add(download("")).unwrap();
+            tokio::time::sleep(WAITING_TIME + Duration::from_secs(1)).await;
+            assert_eq!(
+                pending.list().len(),
+                MAX_KEPT,
+                "that of a browser expired, although it came last"
+            );
+            assert!(pending.has("0") && pending.decide("0").unwrap().is_kept);
+            tokio::time::sleep(Duration::from_hours(7 * 24)).await;
+        };
+        tokio::select! {
+            () = ask => assert!(pending.list().is_empty()),
             () = pending.expire() => {}
         }
     }

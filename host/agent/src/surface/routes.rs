@@ -6,7 +6,13 @@ use axum::{Router, http::StatusCode, middleware};
 use rest::{About, Problem, UNKNOWN_ENDPOINT};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{aria2, link, mcp, metrics, rpc, session, state::App, takeover};
+use super::{
+    aria2,
+    link::{device, owner},
+    mcp, metrics, rpc, session,
+    state::App,
+    takeover,
+};
 use crate::{access::key::MIN_KEY_CHARS, gate, settings::config::Edition};
 
 rest::handlers! {
@@ -21,27 +27,27 @@ rest::handlers! {
     session::session_create,
     takeover::download_create,
     takeover::download_batch,
-    link::link_code_create,
-    link::link_code_delete,
-    link::link_device_list,
-    link::link_device_update,
-    link::link_device_delete,
-    link::link_device_send,
-    link::link_discovered,
-    link::link_discovery,
-    link::link_probe,
-    link::link_outbox,
-    link::link_outbox_delete,
-    link::link_pair_begin,
-    link::link_pair_finish,
-    link::link_pair_approve,
-    link::link_pair_requests,
-    link::link_pair_hello,
-    link::link_pair_reveal,
-    link::link_pair_confirm,
-    link::link_task_receive,
-    link::link_info_receive,
-    link::link_unpair_receive,
+    owner::link_code_create,
+    owner::link_code_delete,
+    owner::link_device_list,
+    owner::link_device_update,
+    owner::link_device_delete,
+    owner::link_device_send,
+    owner::link_discovered,
+    owner::link_discovery,
+    owner::link_probe,
+    owner::link_outbox,
+    owner::link_outbox_delete,
+    owner::link_pair_begin,
+    owner::link_pair_finish,
+    owner::link_pair_approve,
+    owner::link_pair_requests,
+    device::link_pair_hello,
+    device::link_pair_reveal,
+    device::link_pair_confirm,
+    device::link_task_receive,
+    device::link_info_receive,
+    device::link_unpair_receive,
 }
 
 /// Makes the `OpenAPI` description of all interfaces from their handlers.

@@ -11,6 +11,7 @@ use rest::{Ack, Body, Called, Gated, Problem, ResultMessage, Sent};
 
 use crate::{
     capture::{
+        kept::Kept,
         pending::{Full, Undecided},
         request::{self, Batch, Download},
     },
@@ -154,7 +155,11 @@ pub(crate) async fn resolve(
         };
         RpcError::application(code, refusal.to_string()).with_field("transactionId")
     })?;
+    let kept = Kept::new(app.daemon.clone());
     if !is_accepted {
+        if decision.is_kept {
+            kept.remove(id).await?;
+        }
         decision.done();
         return Ok(CaptureResolved::default());
     }
@@ -164,6 +169,12 @@ pub(crate) async fn resolve(
     }
     match create(app, download, UrlSource::Confirmed, Some(id)).await {
         Ok(task_ids) => {
+            // If this fails, the user is asked again after a restart, and accepting finds the task that exists.
+            if decision.is_kept
+                && let Err(error) = kept.remove(id).await
+            {
+                tracing::warn!(%error, "a download of a device that was accepted is still stored as waiting");
+            }
             decision.done();
             Ok(CaptureResolved {
                 accepted: true,
@@ -173,6 +184,12 @@ pub(crate) async fn resolve(
         }
         Err(Unfinished { error, rest }) => {
             if let Some(rest) = rest {
+                let left = decision.download.clone().only(rest.clone());
+                if decision.is_kept
+                    && let Err(error) = kept.put(id, &left).await
+                {
+                    tracing::warn!(%error, "a download of a device of which a part was created is stored as a whole");
+                }
                 decision.keep(rest);
             }
             Err(error.into())

@@ -109,7 +109,7 @@ async fn allowing_every_origin_acts_at_once_and_lifts_no_other_check() {
         assert_eq!(preflight.status, 204);
         for (name, value) in [
             ("access-control-allow-origin", "*"),
-            ("access-control-allow-methods", "GET, POST, PUT, DELETE, OPTIONS"),
+            ("access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE, OPTIONS"),
             ("access-control-allow-headers", "x-svc-token, x-other"),
             ("access-control-allow-private-network", "true"),
             ("access-control-allow-local-network", "true"),

@@ -14,6 +14,9 @@ use crate::{
     table,
 };
 
+/// How much of a device's fingerprint is shown: its short form, as announcements have it.
+const DEVICE_CHARS: usize = 12;
+
 pub(crate) const EXAMPLES: &str = "Examples:
   svc capture                                      list what waits; each is dropped after an hour
   svc capture accept 3f2a
@@ -136,6 +139,14 @@ fn request_text(capture: &PendingCaptureDto) -> String {
     parts.join(" ")
 }
 
+/// The page that it was found on, or the device that sent it.
+fn sender(capture: &PendingCaptureDto) -> String {
+    match capture.created_by.strip_prefix("link:") {
+        Some(device) => format!("device {}", ids::shorten(device, DEVICE_CHARS)),
+        None => capture.referrer.clone(),
+    }
+}
+
 fn lines(waiting: &[PendingCaptureDto]) -> Vec<String> {
     let shown = Known::new("download", waiting.iter().map(|capture| capture.transaction_id.clone())).shown_chars();
     let row = |capture: &PendingCaptureDto| {
@@ -147,7 +158,7 @@ fn lines(waiting: &[PendingCaptureDto]) -> Vec<String> {
             ids::shorten(&capture.transaction_id, shown).to_owned(),
             size,
             capture.file_name.clone(),
-            capture.referrer.clone(),
+            sender(capture),
             request_text(capture),
         ]
     };

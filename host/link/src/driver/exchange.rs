@@ -28,8 +28,8 @@ pub(super) enum Failure {
     Unauthorized { reason: String, server_time: Option<i64> },
     /// It refused; its words. Not authenticated.
     Refused(String),
-    /// It cannot now.
-    Later(u16),
+    /// It cannot now; its words. Not authenticated.
+    Later { status: u16, message: String },
     /// The answer is not from that device.
     Forged(String),
 }
@@ -137,7 +137,10 @@ fn refused(reply: &Reply) -> Failure {
             server_time: body.get("serverTime").and_then(Value::as_i64),
         },
         // Unknown routes, restarts and full disks pass; a 404 is a device whose link is switched off.
-        404 | 405 | 408 | 429 | 500..=599 => Failure::Later(reply.status),
+        404 | 405 | 408 | 429 | 500..=599 => Failure::Later {
+            status: reply.status,
+            message: text("message"),
+        },
         _ => Failure::Refused(text("message")),
     }
 }

@@ -18,11 +18,11 @@ use super::{
     stored,
 };
 use crate::{
-    constants::{INFO_TIMEOUT, UNPAIR_PATH},
+    constants::{INFO_TIMEOUT, MAX_DAILY_TASKS, UNPAIR_PATH},
     crypto::identity::{Fingerprint, Identity},
     discovery::{SearchEvent, search_event},
     error::LinkError,
-    message::{Task, Unpair},
+    message::{Invalid, Task, Unpair},
     outbox::Entry,
 };
 
@@ -117,6 +117,9 @@ impl Link {
     /// Changes a device's record.
     pub async fn update(&self, fingerprint: &str, patch: &LinkDevicePatch) -> Result<LinkDeviceInfo, LinkError> {
         let fingerprint = Self::read_fingerprint(fingerprint)?;
+        if patch.daily_tasks.is_some_and(|number| number > MAX_DAILY_TASKS) {
+            return Err(Invalid(format!("dailyTasks must be a number from 0 to {MAX_DAILY_TASKS}")).into());
+        }
         let mut open = self.open().await?;
         let known = open.known();
         known.paired(&fingerprint).ok_or(LinkError::UnknownDevice)?;
@@ -196,14 +199,19 @@ impl Link {
                 // It may have arrived although no answer came: the id makes a second delivery the same one.
                 Sent::Away(why) => {
                     tracing::debug!(why, "a download waits for its device");
-                    link.queue(&fingerprint, id, task).await
+                    link.queue(&fingerprint, (id, task), why).await
                 }
             }
         })
         .await?
     }
 
-    async fn queue(&self, fingerprint: &Fingerprint, id: String, task: Task) -> Result<LinkDispatched, LinkError> {
+    async fn queue(
+        &self,
+        fingerprint: &Fingerprint,
+        (id, task): (String, Task),
+        why: String,
+    ) -> Result<LinkDispatched, LinkError> {
         let now = unix_now();
         let entry = Entry {
             fingerprint: fingerprint.as_str().to_owned(),
@@ -211,6 +219,7 @@ impl Link {
             created_at: now,
             attempts: 1,
             error: String::new(),
+            last_error: why,
         };
         let mut open = self.open().await?;
         let known = open.known();

@@ -255,6 +255,7 @@ impl Link {
         if let Some(before) = known.paired(&new.fingerprint) {
             device.accepts_tasks = before.accepts_tasks;
             device.allow_private = before.allow_private;
+            device.daily_tasks = before.daily_tasks;
         }
         let rows = known.put_device(&new.fingerprint, device)?;
         self.commit(&mut open, rows).await?;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{
     Delivery, Link, NotTaken,
     clock::{lock, unix_now},
-    stored,
+    stored::{self, Known},
 };
 use crate::{
     constants::{INFO_PATH, MAX_ADDRESSES, MAX_DIR_BYTES, MAX_NONCES, TASKS_PATH, UNPAIR_PATH},
@@ -52,6 +52,27 @@ fn task_id(from: &Fingerprint, id: &str) -> Uuid {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash.as_ref()[..16]);
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// What the remembered ids of downloads without an id begin with. No sender's id has a space.
+const UNNAMED: &str = " ";
+
+/// A download of a device that is being taken, and counts already.
+struct Receiving {
+    link: Link,
+    from: Fingerprint,
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        let mut receiving = lock(&self.link.0.receiving);
+        if let Some(begun) = receiving.get_mut(&self.from) {
+            *begun = begun.saturating_sub(1);
+            if *begun == 0 {
+                receiving.remove(&self.from);
+            }
+        }
+    }
 }
 
 /// Our own style of paths.
@@ -107,14 +128,21 @@ impl Link {
                 "the owner of this device does not take downloads from yours".to_owned(),
             ));
         }
-        let id = task.id.clone();
-        if !id.is_empty()
-            && let Some(task_id) = self.open().await?.known().delivered(from, &id)
-        {
+        let task_id = task_id(from, &task.id).to_string();
+        // Those without an id of their sender are remembered, too, because they count.
+        let id = if task.id.is_empty() {
+            format!("{UNNAMED}{task_id}")
+        } else {
+            task.id.clone()
+        };
+        let mut open = self.open().await?;
+        if let Some(task_id) = open.known().delivered(from, &id) {
             return encode(&TaskCreated { task_id });
         }
+        let place = self.place_within_quota(open.known(), from, device.daily_tasks)?;
+        drop(open);
         let delivery = Delivery {
-            task_id: task_id(from, &id).to_string(),
+            task_id,
             task,
             from: from.clone(),
             device_name: device.name.clone(),
@@ -128,15 +156,36 @@ impl Link {
                 NotTaken::Refused(why) => PlaneError::Body(why),
                 NotTaken::Unavailable(why) => PlaneError::Unavailable(why),
             })?;
-            if !id.is_empty() {
-                let mut open = link.open().await?;
-                let rows = open.known().remember(&from, &id, &task_id, unix_now());
-                link.commit(&mut open, rows).await?;
-            }
+            let mut open = link.open().await?;
+            let rows = open.known().remember(&from, &id, &task_id, unix_now());
+            link.commit(&mut open, rows).await?;
+            drop(place);
+            drop(open);
             link.seen(&from).await?;
             Ok::<_, PlaneError>(task_id)
         });
         encode(&TaskCreated { task_id: taken.await?? })
+    }
+
+    /// A place for one more download of a device.
+    fn place_within_quota(&self, known: &Known, from: &Fingerprint, most: u32) -> Result<Receiving, PlaneError> {
+        let mut receiving = lock(&self.0.receiving);
+        let begun = receiving.entry(from.clone()).or_default();
+        let taken = known.received(from, unix_now()) + *begun;
+        if u32::try_from(taken).is_ok_and(|taken| taken < most) {
+            *begun += 1;
+            return Ok(Receiving {
+                link: self.clone(),
+                from: from.clone(),
+            });
+        }
+        if *begun == 0 {
+            receiving.remove(from);
+        }
+        Err(PlaneError::TooMany(format!(
+            "the owner of this device takes {most} downloads of yours in 24 hours; try again later, or have it raise \
+             dailyTasks"
+        )))
     }
 
     async fn receive_info(&self, from: &Fingerprint, plain: &[u8]) -> Result<Vec<u8>, PlaneError> {

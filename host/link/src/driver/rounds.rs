@@ -13,16 +13,17 @@ use tokio::time::{Duration, timeout};
 
 use super::{
     Link,
-    clock::{lock, unix_now},
+    clock::{lock, unix_ms, unix_now},
     exchange::{Call, Failure},
     stored,
 };
 use crate::{
-    constants::{DISPATCH_TIMEOUT, INFO_PATH, INFO_TIMEOUT, POLL_INTERVAL, ROUND_TIMEOUT, TASKS_PATH},
+    constants::{DISPATCH_TIMEOUT, INFO_PATH, INFO_TIMEOUT, LOOK_INTERVAL, POLL_INTERVAL, ROUND_TIMEOUT, TASKS_PATH},
     crypto::identity::Fingerprint,
     device::{Device, Place},
     error::Unavailable,
     message::{Info, TaskCreated},
+    wake::Watch,
 };
 
 /// How soon what is stored is asked for again; a daemon starts within a second.
@@ -44,6 +45,7 @@ impl Link {
     /// Asks all devices, now and then.
     pub(super) fn poll(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
+            let mut watch = Watch::new(Instant::now(), unix_ms());
             loop {
                 let round = self.round().await;
                 if let Err(error) = &round {
@@ -52,9 +54,45 @@ impl Link {
                 lock(&self.0.nearby).snapshot.forget(Instant::now());
                 // What another device or this one's user did may be a reason not to wait.
                 let pause = if round.is_ok() { POLL_INTERVAL } else { RETRY_INTERVAL };
-                let _woken = timeout(pause, self.0.wake.notified()).await;
+                if self.rest(pause, &mut watch).await {
+                    tracing::debug!("the machine slept; announcing and asking again");
+                    self.announce_and_search_again().await;
+                }
             }
         })
+    }
+
+    /// Waits until it is time for the next round. Gives whether the machine slept meanwhile: then it is time at once, because
+    /// devices, addresses and networks may be others.
+    async fn rest(&self, pause: Duration, watch: &mut Watch) -> bool {
+        let until = Instant::now() + pause;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let is_woken = timeout(left.min(LOOK_INTERVAL), self.0.wake.notified()).await.is_ok();
+            if watch.has_slept(Instant::now(), unix_ms()) {
+                return true;
+            }
+            if is_woken || Instant::now() >= until {
+                return false;
+            }
+        }
+    }
+
+    /// Others may have forgotten this device, and this one what it found, while the machine slept.
+    async fn announce_and_search_again(&self) {
+        let (is_announced, is_searching) = {
+            let nearby = lock(&self.0.nearby);
+            (nearby.mdns.is_announced(), nearby.mdns.is_searching())
+        };
+        if let Some(identity) = self.0.identity.get().filter(|_| is_announced) {
+            self.announce(identity);
+        }
+        if is_searching {
+            self.stop_search();
+            if let Err(error) = self.search().await {
+                tracing::warn!(%error, "the search for devices ended with the machine's sleep");
+            }
+        }
     }
 
     async fn round(&self) -> Result<(), Unavailable> {
@@ -117,7 +155,10 @@ impl Link {
                 }
             },
             // It is the device, and does not know this request.
-            Err(Failure::Later(404 | 405 | 501)) => true,
+            Err(Failure::Later {
+                status: 404 | 405 | 501,
+                ..
+            }) => true,
             Err(error) => {
                 tracing::debug!(?error, device = device.name, "the device is not there");
                 false
@@ -139,7 +180,12 @@ impl Link {
                 Err(_) => Sent::Refused("its answer names no task".to_owned()),
             },
             Err(Failure::Away(why)) => Sent::Away(why),
-            Err(Failure::Later(status)) => Sent::Away(format!("{name} answers with status {status}")),
+            Err(Failure::Later { status, message }) if message.is_empty() => {
+                Sent::Away(format!("{name} answers with status {status}"))
+            }
+            Err(Failure::Later { status, message }) => {
+                Sent::Away(format!("{name} answers with status {status}: {message}"))
+            }
             Err(Failure::Forged(why)) => Sent::Unauthorized(format!(
                 "{name} cannot have answered: {why}; pair again if this stays so"
             )),
@@ -206,12 +252,14 @@ impl Link {
                 }
                 Sent::Refused(why) => {
                     entry.error = if why.is_empty() { "refused".to_owned() } else { why };
+                    entry.last_error.clone_from(&entry.error);
                     let row = stored::outbox_row(&id, Some(&entry));
                     known.outbox.put(id, entry);
                     (row, false)
                 }
-                Sent::Unauthorized(_) | Sent::Away(_) => {
+                Sent::Unauthorized(why) | Sent::Away(why) => {
                     entry.attempts = entry.attempts.saturating_add(1);
+                    entry.last_error = why;
                     let row = stored::outbox_row(&id, Some(&entry));
                     known.outbox.put(id, entry);
                     (row, true)

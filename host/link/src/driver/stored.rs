@@ -14,7 +14,7 @@ use super::{
     clock::{lock, unix_now},
 };
 use crate::{
-    constants::{DELIVERY_SECS, MAX_DELIVERIES, MAX_DEVICES},
+    constants::{DELIVERY_SECS, MAX_DELIVERIES, MAX_DEVICES, QUOTA_SECS},
     crypto::{
         identity::{Fingerprint, Identity},
         random, read_base64, write_base64,
@@ -159,6 +159,16 @@ impl Known {
         self.delivered.get(&key).map(|(_, task)| task.clone())
     }
 
+    /// How many downloads of a device were taken within the last [`QUOTA_SECS`].
+    pub(super) fn received(&self, device: &Fingerprint, now: i64) -> usize {
+        let first = (device.clone(), String::new());
+        let of_device = self.delivered.range(first..).take_while(|((of, _), _)| of == device);
+        // Each is remembered for the same time from when it was taken.
+        of_device
+            .filter(|(_, (until, _))| until - DELIVERY_SECS > now - QUOTA_SECS)
+            .count()
+    }
+
     /// Remembers a delivery; gives the rows.
     pub(super) fn remember(&mut self, device: &Fingerprint, id: &str, task: &str, now: i64) -> Vec<LinkRow> {
         self.delivered.retain(|_, (until, _)| *until > now);
@@ -259,11 +269,12 @@ impl Link {
 
     /// The paired devices as their owner sees them.
     pub(super) fn views(&self, known: &Known) -> Vec<LinkDeviceInfo> {
-        let online = lock(&self.0.online);
+        let (online, now) = (lock(&self.0.online), unix_now());
         let paired = known.devices.iter().filter(|(_, device)| !device.is_revoked);
         let show = |(fingerprint, device): (&Fingerprint, &Device)| {
             let queued = known.outbox.waiting(fingerprint).len();
-            device.view(fingerprint, online.contains(fingerprint), queued)
+            let received = known.received(fingerprint, now);
+            device.view(fingerprint, online.contains(fingerprint), queued, received)
         };
         paired.map(show).collect()
     }

@@ -124,6 +124,10 @@ pub struct PendingCaptureDto {
     pub file_size: u64,
     /// The URL of the page that contains the link.
     pub referrer: String,
+    /// `link:` and the fingerprint of the paired device that sent it, or the extension that did so without a key; empty: another
+    /// sender.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub created_by: String,
     /// The directory; empty: the default one.
     pub save_dir: String,
     /// Whether it was submitted with cookies.

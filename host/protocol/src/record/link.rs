@@ -92,6 +92,10 @@ pub struct LinkDeviceInfo {
     pub accepts_tasks: bool,
     /// Whether URLs that it sends may lead to private addresses.
     pub allow_private: bool,
+    /// How many downloads of it are taken within 24 hours.
+    pub daily_tasks: u32,
+    /// How many were taken within the last 24 hours.
+    pub tasks_today: u32,
     /// Downloads that wait for it.
     pub queued: u32,
 }
@@ -106,6 +110,9 @@ pub struct LinkDevicePatch {
     /// Let URLs that it sends lead to private addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_private: Option<bool>,
+    /// Take at most this many downloads of it within 24 hours, up to 4,096.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daily_tasks: Option<u32>,
 }
 
 /// Params of `agent.link.update`.
@@ -120,6 +127,9 @@ pub struct LinkUpdateParams {
     /// Let URLs that it sends lead to private addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_private: Option<bool>,
+    /// Take at most this many downloads of it within 24 hours, up to 4,096.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daily_tasks: Option<u32>,
 }
 
 /// A download for another device.
@@ -214,6 +224,8 @@ pub struct LinkOutboxEntry {
     pub expires_at: i64,
     /// Attempts so far.
     pub attempts: u32,
+    /// Why the last attempt failed; empty: there was none yet.
+    pub last_error: String,
     /// Why the other device refused it; it is then not sent again. Empty: it waits.
     pub error: String,
 }
