@@ -3,14 +3,14 @@
 //! *Owns* the command line of these commands, the connection to a service, and the stored client configuration.
 //!
 //! *Never* downloads anything itself, and accesses a service only through its protocol. Exceptions: `doctor` and `logs`
-//! read files of the service on this machine, and `torrent create` and `torrent show` need no service.
+//! read files of the service on this machine, `torrent create` and `torrent show` need no service, and `open` starts one.
 //!
 //! # Layers
 //! - `methods`: that every method has a command (a test)
 //! - `logs`
 //! - `doctor`
 //! - `link`, `post`, `rss`, `torrent`, `webhook`
-//! - `export`, `import`
+//! - `export`, `import`, `open`
 //! - `plugin`, `setup`, `tasks`
 //! - `config`, `cookies`, `key`, `ping`, `restart`, `secrets`, `site`
 //! - `device`: paired devices by name
@@ -33,6 +33,7 @@ mod link;
 mod logs;
 #[cfg(test)]
 mod methods;
+mod open;
 mod ping;
 mod plugin;
 mod post;
@@ -136,6 +137,9 @@ pub enum ClientCommand {
     /// Accept or reject downloads that browsers handed over
     #[command(after_help = tasks::capture::EXAMPLES)]
     Capture(tasks::capture::CaptureArgs),
+    /// Hand links and files to the service, as a desktop does, and start it if it does not run
+    #[command(after_help = open::EXAMPLES)]
+    Open(open::OpenArgs),
     /// Follow tasks as they change
     #[command(after_help = tasks::watch::HELP)]
     Watch(tasks::watch::WatchArgs),
@@ -203,6 +207,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Key(args) => Box::pin(key::run(args, environment)),
         ClientCommand::Secrets(args) => Box::pin(secrets::run(args, environment)),
         ClientCommand::Capture(args) => Box::pin(capture::run(args, environment)),
+        ClientCommand::Open(args) => Box::pin(open::run(args, environment)),
         ClientCommand::Watch(args) => Box::pin(watch::run(args, environment)),
         ClientCommand::Config(args) => Box::pin(config::run(args, environment)),
     })

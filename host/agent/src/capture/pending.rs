@@ -8,7 +8,10 @@ use std::{
 
 use data_encoding::BASE64;
 use protocol::{CreateTaskRequest, PendingCaptureDto, RequestBody};
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 use uuid::Uuid;
 
 use crate::{capture::request::Download, projection::hub::Hub};
@@ -96,6 +99,7 @@ pub(crate) struct Pending {
     table: Mutex<Vec<Waiting>>,
     hub: Arc<Hub>,
     added: Notify,
+    changes: watch::Sender<u64>,
 }
 
 impl std::fmt::Debug for Pending {
@@ -110,6 +114,7 @@ impl Pending {
             table: Mutex::default(),
             hub,
             added: Notify::new(),
+            changes: watch::Sender::new(0),
         }
     }
 
@@ -169,6 +174,11 @@ impl Pending {
         }
     }
 
+    /// Counts changes of the list.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// Oldest first.
     pub(crate) fn list(&self) -> Vec<PendingCaptureDto> {
         self.table().iter().map(|waiting| waiting.shown.clone()).collect()
@@ -204,6 +214,7 @@ impl Pending {
     fn publish(&self, table: &[Waiting]) {
         self.hub
             .publish_pending(table.iter().map(|waiting| waiting.shown.clone()).collect());
+        self.changes.send_modify(|count| *count += 1);
     }
 
     fn table(&self) -> MutexGuard<'_, Vec<Waiting>> {
