@@ -186,6 +186,15 @@ fn the_installer_takes_what_is_signed_and_nothing_else() {
 }
 
 #[test]
+fn the_debian_package_installs_runs_upgrades_and_goes() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    // Not python::client: cargo-deb is found where cargo installs.
+    let path = directory.path().to_str().expect("its path is UTF-8");
+    let executable = binary::path().to_str().expect("its path is UTF-8");
+    python::run("clients/debian_package.py", &[executable, path]);
+}
+
+#[test]
 fn the_units_are_valid_and_confined() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     for (name, highest) in [("svc.service", 3.0), ("svc-user.service", 9.0)] {
