@@ -143,6 +143,7 @@ def main(executable, directory):
     system.run("systemd-analyze", "verify", "/usr/lib/systemd/system/svc.service")
     run("desktop-file-validate", system.path("/usr/share/applications/svc.desktop"))
     assert system.run("/usr/bin/svc", "--version").startswith("svc ")
+    assert "from the Debian package" in system.run("/usr/bin/svc", "doctor", code=None)
 
     service = Service(system)
     service.call("POST", "/api/v1/tasks", {"url": "http://127.0.0.1:9/kept.bin", "startPaused": True})

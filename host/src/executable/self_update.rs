@@ -1,10 +1,13 @@
 //! `svc self-update`: brings an installation by `host/packaging/install.sh` up to date, with the copy of that script that
 //! was installed with it. The script verifies signature and version.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
 use anyhow::Context as _;
-use command::{Exit, UsageError};
+use command::{
+    Exit, UsageError,
+    installation::{self, Installation},
+};
 
 /// Shown below the options in `--help`.
 pub(super) const HELP: &str = "\
@@ -23,20 +26,17 @@ pub(super) struct SelfUpdateArgs {
 }
 
 pub(super) fn run(args: &SelfUpdateArgs) -> anyhow::Result<Exit> {
-    let program = std::env::current_exe().context("cannot find this executable")?;
-    // PREFIX/bin/svc
-    let prefix = program.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    let script = prefix.join("share/svc/install.sh");
-    if !script.is_file() || !prefix.join("share/svc/receipt").is_file() {
+    let installation = Installation::here();
+    let Installation::Installer(prefix) = installation else {
         let problem = format!(
-            "{} was not installed by install.sh; update it the way it was installed: apt for the Debian package, a new image \
-             for a container, git pull and cargo build for sources",
-            program.display()
+            "this executable was not installed by install.sh; it is {}",
+            installation.sentence()
         );
         return Err(UsageError::new("self-update", problem).into());
-    }
+    };
+    let script = installation::script(&prefix);
     let mut command = Command::new("sh");
-    command.arg(&script).arg("--prefix").arg(prefix);
+    command.arg(&script).arg("--prefix").arg(&prefix);
     if let Some(version) = &args.to {
         command.arg("--version").arg(version);
     }

@@ -136,6 +136,10 @@ fn the_container_downloads_restarts_and_names_a_wrong_user() {
         "{wrong:?}"
     );
 
+    let doctor = image.run(1000, &["doctor"]);
+    let said = doctor.stdout.join("\n");
+    assert!(said.contains("in a container; a new image updates it"), "{doctor:?}");
+
     let server = Server::with(&[("file.bin", b"abc")]);
     let authorization = format!("Bearer {KEY}");
     let call = |method: &str, path: &str, body: Option<&serde_json::Value>| {
