@@ -6,6 +6,7 @@ mod man;
 mod plugin;
 mod process;
 mod restart;
+mod self_update;
 mod serve;
 mod sibling;
 mod sources;
@@ -72,6 +73,12 @@ enum Command {
     Maintenance(cli::MaintenanceCommand),
     /// Download and serve as aria2c does; the executable under that name is the same
     Aria2c(aria2c::Aria2cArgs),
+    /// Make the desktop open links and files with Svc, and start it with the session
+    #[command(after_help = desktop::EXAMPLES)]
+    Integrate(desktop::IntegrateArgs),
+    /// Update what install.sh installed
+    #[command(after_help = self_update::HELP)]
+    SelfUpdate(self_update::SelfUpdateArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page
@@ -145,6 +152,8 @@ fn run(command: Command, environment: &Environment) -> anyhow::Result<Exit> {
         Command::Market(command) => sources::run(command, environment),
         Command::Maintenance(command) => cli::run_maintenance(&command, environment),
         Command::Aria2c(_) => unreachable!("it is carried out before arguments are read"),
+        Command::Integrate(args) => desktop::run(&args),
+        Command::SelfUpdate(args) => self_update::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::<Command>::command()),
         Command::Man(args) => man::run(&args, Cli::<Command>::command()),
     }

@@ -14,6 +14,7 @@ use crate::{
     access::key::{AccessKey, NoRandom, SetupCode},
     capture::pending::Pending,
     daemon_link::{connect::Connect, daemon::Daemon, questions::Subscribers},
+    desk::Desk,
     device_link,
     gate::Gate,
     projection::hub::Hub,
@@ -168,6 +169,11 @@ impl Agent {
     /// aria2's interface, for the embedding program.
     pub fn aria2(&self) -> Aria2 {
         Aria2::new(Arc::clone(&self.app.aria2))
+    }
+
+    /// The agent as its desktop sees it.
+    pub fn desk(&self) -> Desk {
+        Desk::new(self.app.clone())
     }
 
     /// The listening address.

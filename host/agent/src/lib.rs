@@ -12,6 +12,7 @@
 //!
 //! # Layers
 //! - `agent`: what is started, in which order, and how it ends
+//! - `desk`: what a desktop shows of it
 //! - `surface`: the interfaces; in it `routes`, then the interfaces themselves, then `socket`, `committed` and `state`, which
 //!   they share
 //! - `serve`: the listener
@@ -29,6 +30,7 @@ mod access;
 mod agent;
 mod capture;
 mod daemon_link;
+mod desk;
 mod device_link;
 mod gate;
 mod metrics;
@@ -42,6 +44,7 @@ pub use access::key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use agent::{Agent, StartError};
 pub use aria2::Ending;
 pub use daemon_link::connect::{ByteStream, Connect, ConnectError, Found};
+pub use desk::{Desk, DeskView};
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey, RestartRequest},
     file::{DirectoryError, Holder, Stored, holder, stored},

@@ -7,7 +7,7 @@ mod variables;
 
 use std::path::PathBuf;
 
-use command::{Exit, directories, environment::Environment, print_json, print_lines};
+use command::{Exit, directories, environment::Environment, installation::Installation, print_json, print_lines};
 use serde_json::json;
 
 use self::finding::{Finding, Level};
@@ -28,7 +28,8 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> anyhow:
 
 /// The results of all checks.
 pub(crate) async fn findings(service: &ServiceArgs, environment: &Environment) -> Vec<Finding> {
-    let mut findings = vec![Finding::ok("executable", concat!("svc ", env!("CARGO_PKG_VERSION")))];
+    let executable = format!("svc {}, {}", env!("CARGO_PKG_VERSION"), Installation::here().sentence());
+    let mut findings = vec![Finding::ok("executable", executable)];
     findings.extend(variables::check());
     let data_dir: Option<PathBuf> = service.data_dir.clone().or_else(directories::data);
     let report = data_dir.as_deref().map(here::check);

@@ -3,16 +3,16 @@
 //! *Owns* the command line of these commands, the connection to a service, and the stored client configuration.
 //!
 //! *Never* downloads anything itself, and accesses a service only through its protocol. Exceptions: `doctor` and `logs`
-//! read files of the service on this machine, and `torrent create` and `torrent show` need no service.
+//! read files of the service on this machine, `torrent create` and `torrent show` need no service, and `open` starts one.
 //!
 //! # Layers
 //! - `methods`: that every method has a command (a test)
 //! - `logs`
 //! - `doctor`
 //! - `link`, `post`, `rss`, `torrent`, `webhook`
-//! - `export`, `import`
+//! - `export`, `import`, `open`
 //! - `plugin`, `setup`, `tasks`
-//! - `config`, `cookies`, `key`, `open`, `ping`, `restart`, `secrets`, `site`
+//! - `config`, `cookies`, `key`, `ping`, `restart`, `secrets`, `site`
 //! - `device`: paired devices by name
 //! - `ids`, `page`: beginnings of ids; the address of the web interface
 //! - `service`: which service, which key, and the connection
@@ -69,9 +69,6 @@ pub enum ClientCommand {
     /// Restart a service, for example after an update
     #[command(after_help = restart::HELP)]
     Restart(restart::RestartArgs),
-    /// Open the web interface in a browser
-    #[command(after_help = open::EXAMPLES)]
-    Open(open::OpenArgs),
     /// Set the first access key of a new service
     #[command(after_help = setup::EXAMPLES)]
     Setup(setup::SetupArgs),
@@ -144,6 +141,9 @@ pub enum ClientCommand {
     /// Accept or reject downloads that browsers handed over
     #[command(after_help = tasks::capture::EXAMPLES)]
     Capture(tasks::capture::CaptureArgs),
+    /// Open the web interface; or hand over links and files, as a desktop does. Starts the service if it does not run
+    #[command(after_help = open::EXAMPLES)]
+    Open(open::OpenArgs),
     /// Follow tasks as they change
     #[command(after_help = tasks::watch::HELP)]
     Watch(tasks::watch::WatchArgs),
@@ -186,7 +186,6 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Ping(args) => Box::pin(ping::ping(args, environment)),
         ClientCommand::Info(args) => Box::pin(ping::info(args, environment)),
         ClientCommand::Restart(args) => Box::pin(restart::run(args, environment)),
-        ClientCommand::Open(args) => Box::pin(open::run(args, environment)),
         ClientCommand::Setup(args) => Box::pin(setup::run(args, environment)),
         ClientCommand::Add(args) => Box::pin(add::run(args, environment)),
         ClientCommand::List(args) => Box::pin(list::list(args, environment)),
@@ -213,6 +212,7 @@ pub fn run(command: &ClientCommand, environment: &Environment) -> anyhow::Result
         ClientCommand::Key(args) => Box::pin(key::run(args, environment)),
         ClientCommand::Secrets(args) => Box::pin(secrets::run(args, environment)),
         ClientCommand::Capture(args) => Box::pin(capture::run(args, environment)),
+        ClientCommand::Open(args) => Box::pin(open::run(args, environment)),
         ClientCommand::Watch(args) => Box::pin(watch::run(args, environment)),
         ClientCommand::Config(args) => Box::pin(config::run(args, environment)),
     })

@@ -39,10 +39,6 @@ const WITHOUT_A_COMMAND: &[(Method, &str)] = &[
     (Method::PluginInstall, BY_REST),
     (Method::PluginInstallDev, BY_REST),
     (Method::FsList, "for directory pickers; a shell completes paths itself"),
-    (
-        Method::CaptureSubmit,
-        "for programs that hand over downloads; people use svc add",
-    ),
 ];
 
 /// The sources of the commands, without this file.

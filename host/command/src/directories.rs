@@ -30,11 +30,26 @@ pub fn author_cache() -> Option<PathBuf> {
 
 /// The configuration of the client commands: `$XDG_CONFIG_HOME/svc/config.json` or the system's equivalent.
 pub fn client_file() -> Option<PathBuf> {
-    dirs::config_dir().map(|dir| dir.join("svc").join("config.json"))
+    configuration().map(|dir| dir.join("svc").join("config.json"))
+}
+
+/// What programs of the user's desktop share: `$XDG_DATA_HOME` or the system's equivalent.
+pub fn shared_data() -> Option<PathBuf> {
+    dirs::data_dir()
+}
+
+/// The configuration of the user's desktop: `$XDG_CONFIG_HOME` or the system's equivalent.
+pub fn configuration() -> Option<PathBuf> {
+    dirs::config_dir()
+}
+
+/// The user's home directory.
+pub fn home() -> Option<PathBuf> {
+    dirs::home_dir()
 }
 
 /// The user's download directory, else the current directory.
 pub fn downloads() -> PathBuf {
-    let home = || dirs::home_dir().map(|home| home.join("Downloads"));
+    let home = || home().map(|home| home.join("Downloads"));
     dirs::download_dir().or_else(home).unwrap_or_else(|| PathBuf::from("."))
 }

@@ -51,6 +51,9 @@ pub const KEYS: &str = "SVC_KEYS";
 /// The address of the user's session bus, set by the desktop.
 const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
+/// The address of the system's bus, where it is not the usual one.
+const SYSTEM_BUS: &str = "DBUS_SYSTEM_BUS_ADDRESS";
+
 /// The directory of the user's session, set by the system.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
@@ -96,6 +99,8 @@ pub struct Environment {
     pub key_passphrase_file: Option<PathBuf>,
     /// `DBUS_SESSION_BUS_ADDRESS`, if set and not empty.
     pub session_bus: Option<String>,
+    /// `DBUS_SYSTEM_BUS_ADDRESS`, if set and not empty.
+    pub system_bus: Option<String>,
     /// `XDG_RUNTIME_DIR`, if set and not empty.
     pub runtime_dir: Option<PathBuf>,
     /// From `http_proxy`, `https_proxy`, `ftp_proxy`, `all_proxy` and `no_proxy`, in lower or upper case.
@@ -120,6 +125,7 @@ impl Environment {
             key_passphrase: variable(KEY_PASSPHRASE).map(Secret::new),
             key_passphrase_file: variable(KEY_PASSPHRASE_FILE).map(PathBuf::from),
             session_bus: variable(SESSION_BUS),
+            system_bus: variable(SYSTEM_BUS),
             runtime_dir: variable(RUNTIME_DIR).map(PathBuf::from),
             system_proxy: SystemProxy {
                 http: proxy("http_proxy"),

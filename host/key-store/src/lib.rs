@@ -5,35 +5,23 @@
 //!
 //! *Never* knows what a secret is for, never asks the user to unlock anything, and never creates a collection.
 //!
-//! Calls block for at most a few seconds; a call of an asynchronous program belongs on a thread of its own. The exchange
-//! is written here because seven calls of one interface are all that is needed, and `zbus` would add 1.9 MB; see the README.
+//! Calls block for at most a few seconds; a call of an asynchronous program belongs on a thread of its own.
 //!
 //! # Layers
 //!
 //! - `secret_service`: items of the default collection
 //! - `portable`: the same for systems that have none
-//! - `dbus`: a connection to the session bus, and the form of its messages
 
-#[cfg(unix)]
-mod dbus;
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
 mod secret_service;
 
+pub use message_bus::BusAddress;
 #[cfg(not(unix))]
 pub use portable::SecretService;
 #[cfg(unix)]
 pub use secret_service::SecretService;
-
-/// Where the session bus is, as the environment of a session says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SessionBus {
-    /// `DBUS_SESSION_BUS_ADDRESS`.
-    pub address: Option<String>,
-    /// `XDG_RUNTIME_DIR`, whose `bus` it is without an address.
-    pub runtime_dir: Option<std::path::PathBuf>,
-}
 
 /// A store of small secrets by name.
 pub trait KeyStore: Send + Sync + std::fmt::Debug {
@@ -64,4 +52,17 @@ pub enum KeyStoreError {
     /// It did not answer in time, or something that the protocol does not allow.
     #[error("the desktop's key store does not work: {0}")]
     Broken(String),
+}
+
+#[cfg(unix)]
+impl From<message_bus::BusError> for KeyStoreError {
+    fn from(error: message_bus::BusError) -> Self {
+        use message_bus::BusError;
+        match error {
+            BusError::Absent(why) => Self::Absent(why),
+            BusError::Refused(name) if name == "org.freedesktop.Secret.Error.IsLocked" => Self::Locked,
+            refused @ BusError::Refused(_) => Self::Broken(refused.to_string()),
+            BusError::Broken(why) => Self::Broken(why),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Systems without a Secret Service.
 
-use crate::{KeyStore, KeyStoreError, SessionBus};
+use crate::{BusAddress, KeyStore, KeyStoreError};
 
 /// The Secret Service, which this system does not have.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub struct SecretService;
 
 impl SecretService {
     /// A store that is never there.
-    pub fn new(_bus: SessionBus) -> Self {
+    pub fn new(_bus: BusAddress) -> Self {
         Self
     }
 }

@@ -3,10 +3,9 @@
 //! Secrets are transferred without the encryption that the specification offers: the bus is a socket of this machine that
 //! only the user's own processes can reach, and a process that can read it can query the store as well.
 
-use crate::{
-    KeyStore, KeyStoreError, SessionBus,
-    dbus::{CallError, Connection, Method, wire::Writer},
-};
+use message_bus::{BusAddress, BusError, Connection, Method, Writer};
+
+use crate::{KeyStore, KeyStoreError};
 
 const SERVICE: &str = "org.freedesktop.secrets";
 const ROOT: &str = "/org/freedesktop/secrets";
@@ -20,12 +19,12 @@ const NOTHING: &str = "/";
 /// The Secret Service of the user's session. Every call opens a connection of its own: the key is needed once at a start.
 #[derive(Debug)]
 pub struct SecretService {
-    bus: SessionBus,
+    bus: BusAddress,
 }
 
 impl SecretService {
     /// The service on this bus. Nothing is opened before the first call.
-    pub fn new(bus: SessionBus) -> Self {
+    pub fn new(bus: BusAddress) -> Self {
         Self { bus }
     }
 
@@ -34,9 +33,9 @@ impl SecretService {
         let mut plain = Writer::default();
         plain.text("plain").signature("s").text("");
         let mut reply = bus.call(of_service("OpenSession"), "sv", &plain, "vo")?;
-        reply.signature().map_err(CallError::from)?;
-        reply.text().map_err(CallError::from)?;
-        let path = reply.text().map_err(CallError::from)?;
+        reply.signature().map_err(BusError::from)?;
+        reply.text().map_err(BusError::from)?;
+        let path = reply.text().map_err(BusError::from)?;
         Ok(Session { bus, path })
     }
 }
@@ -57,7 +56,7 @@ impl KeyStore for SecretService {
             reply.byte_array()?;
             reply.byte_array()
         };
-        Ok(Some(read().map_err(CallError::from)?))
+        Ok(Some(read().map_err(BusError::from)?))
     }
 
     fn save(&self, name: &str, secret: &[u8]) -> Result<(), KeyStoreError> {
@@ -80,8 +79,8 @@ impl KeyStore for SecretService {
         item.boolean(true);
         let create = of(&collection, "org.freedesktop.Secret.Collection", "CreateItem");
         let mut reply = session.bus.call(create, "a{sv}(oayays)b", &item, "oo")?;
-        reply.text().map_err(CallError::from)?;
-        done(&reply.text().map_err(CallError::from)?)
+        reply.text().map_err(BusError::from)?;
+        done(&reply.text().map_err(BusError::from)?)
     }
 
     fn remove(&self, name: &str) -> Result<(), KeyStoreError> {
@@ -91,7 +90,7 @@ impl KeyStore for SecretService {
         };
         let delete = of(&item, "org.freedesktop.Secret.Item", "Delete");
         let mut reply = session.bus.call(delete, "", &Writer::default(), "o")?;
-        done(&reply.text().map_err(CallError::from)?)
+        done(&reply.text().map_err(BusError::from)?)
     }
 }
 
@@ -107,8 +106,8 @@ impl Session {
         let mut asked = Writer::default();
         attributes(&mut asked, name);
         let mut reply = self.bus.call(of_service("SearchItems"), "a{ss}", &asked, "aoao")?;
-        let unlocked = reply.paths().map_err(CallError::from)?;
-        let locked = reply.paths().map_err(CallError::from)?;
+        let unlocked = reply.paths().map_err(BusError::from)?;
+        let locked = reply.paths().map_err(BusError::from)?;
         match unlocked.into_iter().next() {
             Some(item) => Ok(Some(item)),
             None if !locked.is_empty() => Err(KeyStoreError::Locked),
@@ -125,7 +124,7 @@ impl Session {
         let mut asked = Writer::default();
         asked.text("default");
         let mut reply = self.bus.call(of_service("ReadAlias"), "s", &asked, "o")?;
-        let path = reply.text().map_err(CallError::from)?;
+        let path = reply.text().map_err(BusError::from)?;
         if path == NOTHING {
             return Err(KeyStoreError::NoCollection);
         }
@@ -137,7 +136,7 @@ impl Session {
             let kind = reply.signature()?;
             reply.number().map(|value| kind == "b" && value == 0)
         };
-        if read().map_err(CallError::from)? {
+        if read().map_err(BusError::from)? {
             Ok(path)
         } else {
             Err(KeyStoreError::Locked)

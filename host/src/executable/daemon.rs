@@ -11,7 +11,7 @@ use command::{
 };
 use daemon::{Config, Daemon, LearnedLimits, Logs, StartError};
 use protocol::endpoint::ENDPOINT_FILE;
-use store::{KeyKeeping, KeyPlace, SecretService, SessionBus};
+use store::{BusAddress, KeyKeeping, KeyPlace, SecretService};
 use transfer::Netrc;
 use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
@@ -46,7 +46,7 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
         read: log::ends,
     });
     config.keys = KeyKeeping {
-        store: Some(Arc::new(SecretService::new(SessionBus {
+        store: Some(Arc::new(SecretService::new(BusAddress {
             address: environment.session_bus.clone(),
             runtime_dir: environment.runtime_dir.clone(),
         }))),

@@ -64,10 +64,14 @@ impl HostArgs {
             )
         })?;
         let data = absolute(&data)?;
+        let downloads = absolute(&self.save_dir.unwrap_or_else(directories::downloads))?;
+        for directory in [&data, &downloads] {
+            note_foreign(directory);
+        }
         log::start_kept(self.verbose, environment, &data, process)?;
         Ok(Places {
             data,
-            downloads: absolute(&self.save_dir.unwrap_or_else(directories::downloads))?,
+            downloads,
             keys: self.keys,
             verbose: self.verbose,
         })
@@ -88,6 +92,30 @@ impl Places {
         arguments
     }
 }
+
+/// Says whose a directory is that this process may not write to: in containers and services its user is a setting, and the
+/// errors that follow name the file only.
+#[cfg(unix)]
+fn note_foreign(directory: &Path) {
+    use rustix::{fs, process};
+
+    let may_write = fs::access(directory, fs::Access::WRITE_OK);
+    if may_write == Err(rustix::io::Errno::ACCESS)
+        && let Ok(owner) = fs::stat(directory)
+    {
+        let (user, group) = (process::geteuid().as_raw(), process::getegid().as_raw());
+        command::note(&format!(
+            "{} belongs to user {}, group {}; this process is user {user}, group {group}, and may not write there: run it as \
+             the owner (in a container, PUID and PGID), or give the directory to {user}:{group} with chown",
+            directory.display(),
+            owner.st_uid,
+            owner.st_gid,
+        ));
+    }
+}
+
+#[cfg(not(unix))]
+fn note_foreign(_directory: &Path) {}
 
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     std::path::absolute(path).with_context(|| format!("cannot find out where {} is", path.display()))

@@ -110,7 +110,8 @@ fn start(mut config: Config, places: &Places, environment: &Environment) -> anyh
         data_dir: places.data.clone(),
     };
     let mut restarts = Restarts { requests, program };
-    let ended = runtime::run(run(config, places, Sibling::new(command), &mut restarts))??;
+    let sibling = Sibling::new(command);
+    let ended = runtime::run(run(config, places, sibling, &mut restarts, environment))??;
     match ended {
         Ended::With(exit) => Ok(exit),
         // Clients find it where it was.
@@ -138,7 +139,13 @@ fn preset_key(environment: &Environment) -> Option<PresetKey> {
     }
 }
 
-async fn run(config: Config, places: &Places, sibling: Sibling, restarts: &mut Restarts) -> anyhow::Result<Ended> {
+async fn run(
+    config: Config,
+    places: &Places,
+    sibling: Sibling,
+    restarts: &mut Restarts,
+    environment: &Environment,
+) -> anyhow::Result<Ended> {
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let edition = config.edition;
     let agent = Agent::start(config, sibling.clone()).await?;
@@ -147,6 +154,7 @@ async fn run(config: Config, places: &Places, sibling: Sibling, restarts: &mut R
     let refused = tokio::select! {
         refused = welcome(&agent, edition, places, &sibling) => refused?,
         () = stop.next() => None,
+        () = attend(&agent, edition, environment) => None,
         () = restarts.accepted() => {
             ended = Ended::ToRestart(agent.local_addr());
             None
@@ -187,6 +195,16 @@ async fn run(config: Config, places: &Places, sibling: Sibling, restarts: &mut R
             },
         }
     }
+}
+
+/// Attends to the desktop; resolves if its user wants the service to end after the last download.
+async fn attend(agent: &Agent, edition: Edition, environment: &Environment) {
+    #[cfg(unix)]
+    if edition == Edition::Desktop {
+        let page = greeting::page(agent);
+        return desktop::attend(agent.desk(), page, environment).await;
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Prints the greeting once everything is up, then resolves only if the daemon fails to start.

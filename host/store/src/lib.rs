@@ -23,7 +23,7 @@ mod writer;
 
 pub use data_dir::{DataDir, LockError};
 pub use database::{Committed, OpenError, ReadError, Store, WriteError};
-pub use key_store::{KeyStore, KeyStoreError, SecretService, SessionBus};
+pub use key_store::{BusAddress, KeyStore, KeyStoreError, SecretService};
 pub use migration::MigrationSet;
 pub use vault::{KeyKeeping, KeyPlace, RotateError, SealError, SealedColumn, Vault, VaultError};
 

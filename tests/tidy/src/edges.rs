@@ -13,7 +13,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("import", &["metainfo", "protocol", "transfer"]),
     ("transfer-http", &["transfer", "egress"]),
     ("private-files", &[]),
-    ("key-store", &[]),
+    ("message-bus", &[]),
+    ("key-store", &["message-bus"]),
     ("confined", &[]),
     ("metainfo", &["transfer"]),
     ("peer-discovery", &["egress", "metainfo", "private-files", "transfer"]),
@@ -113,6 +114,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("service", &["agent", "daemon"]),
+    ("desktop", &["agent", "command", "message-bus", "protocol"]),
     ("command", &["protocol", "transfer", "engine"]),
     (
         "get",
@@ -199,6 +201,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "engine",
             "protocol",
             "daemon",
+            "desktop",
             "agent",
             "aria2",
             "plugin-host",
@@ -271,7 +274,16 @@ const WALLS: &[(&str, &[&str])] = &[
     ("wasmtime-wasi", &["plugin-wasm"]),
     (
         "clap",
-        &["aria2c", "author", "cli", "command", "get", "host", "market-tool"],
+        &[
+            "aria2c",
+            "author",
+            "cli",
+            "command",
+            "desktop",
+            "get",
+            "host",
+            "market-tool",
+        ],
     ),
     // Keys of devices, and multicast.
     ("ed25519-dalek", &["link"]),

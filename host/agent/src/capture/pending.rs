@@ -9,7 +9,7 @@ use std::{
 use data_encoding::BASE64;
 use protocol::{CreateTaskRequest, PendingCaptureDto, RequestBody};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, watch},
     time::{Instant, timeout_at},
 };
 use uuid::Uuid;
@@ -106,6 +106,7 @@ pub(crate) struct Pending {
     table: Mutex<Vec<Waiting>>,
     hub: Arc<Hub>,
     added: Notify,
+    changes: watch::Sender<u64>,
 }
 
 impl std::fmt::Debug for Pending {
@@ -120,6 +121,7 @@ impl Pending {
             table: Mutex::default(),
             hub,
             added: Notify::new(),
+            changes: watch::Sender::new(0),
         }
     }
 
@@ -193,6 +195,11 @@ impl Pending {
         }
     }
 
+    /// Counts changes of the list.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// Oldest first.
     pub(crate) fn list(&self) -> Vec<PendingCaptureDto> {
         self.table().iter().map(|waiting| waiting.shown.clone()).collect()
@@ -229,6 +236,7 @@ impl Pending {
     fn publish(&self, table: &[Waiting]) {
         self.hub
             .publish_pending(table.iter().map(|waiting| waiting.shown.clone()).collect());
+        self.changes.send_modify(|count| *count += 1);
     }
 
     fn table(&self) -> MutexGuard<'_, Vec<Waiting>> {

@@ -342,6 +342,11 @@ impl Hub {
         (inner.projection.snapshot(head, "]}}}}}"), reader)
     }
 
+    /// Changes with every event of the daemon that the projection has.
+    pub(crate) fn applied(&self) -> watch::Receiver<Position> {
+        self.reached.subscribe()
+    }
+
     /// Waits until the projection includes a write.
     pub(crate) async fn caught_up(&self, write: &Position) {
         let is_there = |now: &Position| now.epoch != write.epoch || now.sequence >= write.sequence;

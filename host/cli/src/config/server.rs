@@ -123,8 +123,10 @@ pub(super) async fn run(
             for key in keys {
                 match Switch::named(key) {
                     Some(Switch::Gateway(switch)) => change.set(key, &(switch.get)(&usual))?,
-                    Some(Switch::Preference(name)) => {
-                        change.preferences.insert(name.to_owned(), serde_json::Value::Null);
+                    Some(Switch::Preference(preference)) => {
+                        change
+                            .preferences
+                            .insert(preference.name.to_owned(), serde_json::Value::Null);
                     }
                     None => change.daemon.unset.push(key.clone()),
                 }
@@ -184,9 +186,9 @@ impl Change {
         let refuse = |problem| UsageError::new(key, problem);
         match Switch::named(key) {
             Some(Switch::Gateway(switch)) => (switch.set)(&mut self.switches, value).map_err(refuse)?,
-            Some(Switch::Preference(name)) => {
-                let is_on = switch::boolean(value).map_err(refuse)?;
-                self.preferences.insert(name.to_owned(), is_on.into());
+            Some(Switch::Preference(preference)) => {
+                let value = (preference.read)(value).map_err(refuse)?;
+                self.preferences.insert(preference.name.to_owned(), value);
             }
             None => {
                 self.daemon.values.insert(key.to_owned(), value.to_owned());
@@ -258,10 +260,10 @@ fn undo<'k>(keys: impl Iterator<Item = &'k String>, status: &GatewayStatusDto, p
             Some(Switch::Gateway(switch)) => {
                 let _is_its_own = (switch.set)(&mut undo.switches, &(switch.get)(status));
             }
-            Some(Switch::Preference(name)) => {
+            Some(Switch::Preference(preference)) => {
                 // What is null is removed.
-                let value = preferences.values.get(name).cloned().unwrap_or_default();
-                undo.preferences.insert(name.to_owned(), value);
+                let value = preferences.values.get(preference.name).cloned().unwrap_or_default();
+                undo.preferences.insert(preference.name.to_owned(), value);
             }
             None => {}
         }

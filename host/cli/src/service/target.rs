@@ -125,6 +125,11 @@ impl ServiceArgs {
         })
     }
 
+    /// Whether the options or the environment name a service, instead of the one on this machine.
+    pub(crate) fn names_a_service(&self) -> bool {
+        self.url.as_deref().is_some_and(|url| !url.is_empty())
+    }
+
     /// Prints a result: as JSON, or as lines for people.
     pub(crate) fn print(&self, record: &impl Serialize, lines: impl FnOnce() -> Vec<String>) -> anyhow::Result<Exit> {
         if self.json {

@@ -85,6 +85,18 @@ pub struct AddArgs {
     service: ServiceArgs,
 }
 
+impl AddArgs {
+    /// `svc add FILE…` and nothing else.
+    pub(crate) fn of(files: Vec<String>, service: ServiceArgs) -> anyhow::Result<Self> {
+        use clap::{Args as _, FromArgMatches as _};
+        let command = Self::augment_args(clap::Command::new("add"));
+        let matches = command.try_get_matches_from(["add", "--"].map(String::from).into_iter().chain(files))?;
+        let mut args = Self::from_arg_matches(&matches)?;
+        args.service = service;
+        Ok(args)
+    }
+}
+
 /// How the service downloads it.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Task")]

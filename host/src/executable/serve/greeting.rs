@@ -34,6 +34,21 @@ pub(super) fn text(agent: &Agent, edition: Edition, places: &Places) -> String {
     facts.text()
 }
 
+/// The URL of the page, for a browser on this machine.
+pub(super) fn page(agent: &Agent) -> String {
+    format!("{}/", here(agent.local_addr()))
+}
+
+/// The URL for clients on this machine.
+fn here(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
+}
+
 impl Facts<'_> {
     fn text(&self) -> String {
         let mut text = "Svc is running.\n\n".to_owned();
@@ -61,14 +76,8 @@ impl Facts<'_> {
         text
     }
 
-    /// The URL for clients on this machine.
     fn here(&self) -> String {
-        let ip = match self.address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
-        format!("http://{}", SocketAddr::new(ip, self.address.port()))
+        here(self.address)
     }
 
     /// The URL for browsers on other machines.

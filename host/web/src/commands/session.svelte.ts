@@ -49,9 +49,9 @@ class Session {
 
   /** Connects with the key of this tab, or with none to learn whether the service is set up. */
   async start(): Promise<void> {
-    const ticket = /^#open=(.+)$/.exec(location.hash)?.[1];
+    const [, ticket, route = '/tasks'] = /^#open=([^/]+)(\/.*)?$/.exec(location.hash) ?? [];
     if (ticket) {
-      history.replaceState(null, '', '#/tasks');
+      history.replaceState(null, '', `#${route}`);
       const token = await this.#exchange(decodeURIComponent(ticket));
       if (token !== null) await rememberKey(token, false);
     }

@@ -104,6 +104,39 @@ fn the_userscript_hands_a_link_over_with_cookies_and_referrer() {
 }
 
 #[test]
+fn the_extension_takes_downloads_over_and_leaves_them_to_the_browser_when_the_service_is_away() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let extension = example("extension");
+    let arguments =
+        [&extension, binary::path(), directory.path()].map(|path| path.to_str().expect("its path is UTF-8"));
+    println!("{}", python::run_module("clients/extension.mjs", &arguments));
+}
+
+/// What the bookmarklet makes of a page is what `svc open` reads.
+#[test]
+fn the_bookmarklet_makes_a_link_of_svc() {
+    let page = fs::read_to_string(example("bookmarklet/README.md")).expect("it is there");
+    let script = page
+        .lines()
+        .find_map(|line| line.strip_prefix("javascript:void(location.href="));
+    let script = script
+        .and_then(|script| script.strip_suffix(')'))
+        .expect("it is a bookmark's address");
+    let run = Command::new("/usr/bin/env")
+        .args(["node", "-e"])
+        .arg(format!(
+            "const getSelection = () => '', location = {{ href: 'https://a.test/?a=1&b=%20' }}; console.log({script})"
+        ))
+        .output()
+        .expect("node is there");
+    let link = String::from_utf8_lossy(&run.stdout).trim().to_owned();
+    assert_eq!(
+        link, "svc://download?url=https%3A%2F%2Fa.test%2F%3Fa%3D1%26b%3D%2520",
+        "{run:?}"
+    );
+}
+
+#[test]
 fn the_compose_file_starts_checks_and_stops_the_service() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     let file = example("compose/compose.yaml");

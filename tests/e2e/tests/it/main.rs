@@ -12,6 +12,7 @@ mod hostile_ftp;
 mod hostile_origins;
 mod kill_loop;
 mod link;
+mod packaging;
 mod place;
 mod power_cut;
 mod remote;

@@ -9,6 +9,7 @@ mod each;
 mod import;
 pub(crate) mod login;
 mod logs;
+mod open;
 mod plugin;
 mod secrets;
 mod session;

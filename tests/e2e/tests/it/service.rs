@@ -1,6 +1,7 @@
 //! The service: agent and daemon as processes, and everybody who talks to them.
 
 mod author;
+mod desktop;
 mod foreign;
 mod groups;
 pub(crate) mod guest;
@@ -21,6 +22,7 @@ mod plugin_previews;
 pub(crate) mod plugin_sites;
 pub(crate) mod plugins;
 mod preview_sizes;
+mod proxies;
 mod restart;
 mod rss;
 mod rss_kill_loop;

@@ -5,8 +5,15 @@ use protocol::agent::{GatewayPatch, GatewayStatusDto, Preferences};
 /// A setting that the agent stores.
 pub(super) enum Switch {
     Gateway(&'static Gateway),
-    /// A preference of user interfaces that the agent itself obeys, by its name.
-    Preference(&'static str),
+    /// A preference of user interfaces that the agent itself obeys.
+    Preference(&'static Preference),
+}
+
+/// A preference, its usual value, and how a value is read.
+pub(super) struct Preference {
+    pub(super) name: &'static str,
+    usual: &'static str,
+    pub(super) read: fn(&str) -> Result<serde_json::Value, String>,
 }
 
 /// A member of the agent's status, and of the patch that changes it.
@@ -54,8 +61,32 @@ const PORT: Gateway = Gateway {
     },
 };
 
-/// Add downloads of browsers without asking; and do not ask later either which files of them are wanted.
-const PREFERENCES: [&str; 2] = ["silent_download_enabled", "silent_skip_selection"];
+const PREFERENCES: [Preference; 5] = [
+    // Add downloads of browsers without asking; and do not ask later either which files of them are wanted.
+    Preference::boolean("silent_download_enabled", "false"),
+    Preference::boolean("silent_skip_selection", "false"),
+    // Of a desktop: no notifications; no suspending while tasks transfer; once, what follows the last download.
+    Preference::boolean("do_not_disturb", "false"),
+    Preference::boolean("keep_awake", "true"),
+    Preference {
+        name: "after_finish",
+        usual: "nothing",
+        read: |text| match text.trim() {
+            word @ ("nothing" | "quit" | "suspend") => Ok(word.into()),
+            _ => Err("write nothing, quit or suspend".to_owned()),
+        },
+    },
+];
+
+impl Preference {
+    const fn boolean(name: &'static str, usual: &'static str) -> Self {
+        Self {
+            name,
+            usual,
+            read: |text| boolean(text).map(Into::into),
+        }
+    }
+}
 
 /// The name of the switch with this member of the patch; none for the key, which `svc key` has.
 pub(super) fn name_of(member: &str) -> Option<&'static str> {
@@ -66,7 +97,7 @@ pub(super) fn name_of(member: &str) -> Option<&'static str> {
 impl Switch {
     pub(super) fn named(name: &str) -> Option<Self> {
         let gateway = SWITCHES.iter().chain([&PORT]).find(|switch| switch.name == name);
-        let preference = PREFERENCES.into_iter().find(|preference| *preference == name);
+        let preference = PREFERENCES.iter().find(|preference| preference.name == name);
         gateway.map(Self::Gateway).or(preference.map(Self::Preference))
     }
 }
@@ -78,16 +109,17 @@ pub(super) fn values<'s>(
 ) -> impl Iterator<Item = (String, String)> + 's {
     let switches = SWITCHES.iter().chain([&PORT]);
     let switches = switches.map(|switch| (switch.name.to_owned(), (switch.get)(status)));
-    let preferences = PREFERENCES.into_iter().map(|name| {
+    let preferences = PREFERENCES.iter().map(|preference| {
         // Older user interfaces store a text.
-        let value = preferences.values.get(name);
+        let value = preferences.values.get(preference.name);
         let value = value.map(|value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned));
-        (name.to_owned(), value.unwrap_or_else(|| "false".to_owned()))
+        let value = value.unwrap_or_else(|| preference.usual.to_owned());
+        (preference.name.to_owned(), value)
     });
     switches.chain(preferences)
 }
 
-pub(super) fn boolean(text: &str) -> Result<bool, String> {
+fn boolean(text: &str) -> Result<bool, String> {
     match text.trim() {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
@@ -104,7 +136,9 @@ mod tests {
         let preferences = Preferences::default();
         for (name, value) in values(&GatewayStatusDto::default(), &preferences) {
             let Some(Switch::Gateway(switch)) = Switch::named(&name) else {
-                assert!(PREFERENCES.contains(&name.as_str()) && value == "false", "{name}");
+                let preference = PREFERENCES.iter().find(|preference| preference.name == name).unwrap();
+                assert!(preference.usual == value && (preference.read)(&value).is_ok(), "{name}");
+                assert!((preference.read)("maybe").is_err(), "{name}");
                 continue;
             };
             let mut patch = GatewayPatch::default();

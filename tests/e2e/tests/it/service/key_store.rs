@@ -15,15 +15,15 @@ use tempfile::TempDir;
 const PASSWORD: &str = "canary-of-the-keyring";
 
 /// A session bus with a directory of its own for keyrings.
-struct Session {
+pub(super) struct Session {
     root: TempDir,
     _bus: Running,
-    address: String,
+    pub(super) address: String,
     keyring: Option<Child>,
 }
 
 impl Session {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let root = tempfile::tempdir().expect("there is room for temporary files");
         // Unlike that of a desktop, it starts no keyring by itself.
         let config = root.path().join("bus.conf");
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    fn svc(&self, svc: Svc) -> Svc {
+    pub(super) fn svc(&self, svc: Svc) -> Svc {
         svc.env("DBUS_SESSION_BUS_ADDRESS", &self.address)
             .env("HOME", self.root.path())
     }

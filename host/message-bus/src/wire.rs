@@ -1,7 +1,6 @@
-//! The form of D-Bus messages, as far as calls of the Secret Service need it. Pure: any bytes are read as a message or
-//! refused.
+//! The form of D-Bus messages, as far as the calls of a desktop need it. Pure: any bytes are read as a message or refused.
 
-use crate::dbus::Method;
+use crate::Method;
 
 /// The longest message that is read. Answers here are object paths and keys.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
@@ -11,55 +10,71 @@ pub(crate) const FIXED_BYTES: usize = 16;
 
 /// The bytes are no message, or one of another type than was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 /// Builds a value.
 #[derive(Debug, Default)]
-pub(crate) struct Writer(Vec<u8>);
+pub struct Writer(Vec<u8>);
 
 impl Writer {
     /// Pads to a multiple of `to`.
-    pub(crate) fn align(&mut self, to: usize) -> &mut Self {
+    pub fn align(&mut self, to: usize) -> &mut Self {
         self.0.resize(self.0.len().next_multiple_of(to), 0);
         self
     }
 
-    pub(crate) fn byte(&mut self, byte: u8) -> &mut Self {
+    /// One byte.
+    pub fn byte(&mut self, byte: u8) -> &mut Self {
         self.0.push(byte);
         self
     }
 
-    pub(crate) fn boolean(&mut self, value: bool) -> &mut Self {
+    /// A boolean.
+    pub fn boolean(&mut self, value: bool) -> &mut Self {
         self.number(value.into())
     }
 
-    pub(crate) fn number(&mut self, number: u32) -> &mut Self {
+    /// An unsigned number of 32 bits, or the bits of a signed one.
+    pub fn number(&mut self, number: u32) -> &mut Self {
         self.align(4).0.extend(number.to_le_bytes());
         self
     }
 
     /// A string or an object path.
-    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+    pub fn text(&mut self, text: &str) -> &mut Self {
         self.number(u32::try_from(text.len()).expect("texts are short"));
         self.0.extend(text.as_bytes());
         self.byte(0)
     }
 
     /// A signature.
-    pub(crate) fn signature(&mut self, text: &str) -> &mut Self {
+    pub fn signature(&mut self, text: &str) -> &mut Self {
         self.byte(u8::try_from(text.len()).expect("signatures are short"));
         self.0.extend(text.as_bytes());
         self.byte(0)
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+    /// An array of bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.number(u32::try_from(bytes.len()).expect("secrets are short"));
         self.0.extend(bytes);
         self
     }
 
+    /// An array of strings.
+    pub fn texts(&mut self, texts: &[&str]) -> &mut Self {
+        self.number(0);
+        let start = self.0.len();
+        for text in texts {
+            self.text(text);
+        }
+        let length = u32::try_from(self.0.len() - start).expect("arrays are short");
+        self.0[start - 4..start].copy_from_slice(&length.to_le_bytes());
+        self
+    }
+
     /// An array of structures or dictionary entries: `fill` writes them, each aligned to 8.
-    pub(crate) fn structures(&mut self, fill: impl FnOnce(&mut Self)) -> &mut Self {
+    pub fn structures(&mut self, fill: impl FnOnce(&mut Self)) -> &mut Self {
         self.number(0);
         let length_at = self.0.len() - 4;
         let start = self.align(8).0.len();
@@ -99,8 +114,22 @@ pub(crate) fn call(serial: u32, method: Method<'_>, signature: &str, arguments: 
 pub(crate) enum Kind {
     Return,
     Error,
-    /// A call or a signal.
+    Signal,
+    /// A call.
     Other,
+}
+
+/// What an object announced.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Its interface.
+    pub interface: String,
+    /// Its name.
+    pub member: String,
+    /// The type of its body.
+    pub signature: String,
+    /// Its body.
+    pub body: Reader,
 }
 
 /// What is used of a header.
@@ -109,6 +138,8 @@ pub(crate) struct Header {
     pub(crate) kind: Kind,
     pub(crate) reply_serial: Option<u32>,
     pub(crate) error_name: String,
+    pub(crate) interface: String,
+    pub(crate) member: String,
     pub(crate) signature: String,
 }
 
@@ -147,6 +178,7 @@ pub(crate) fn message(bytes: Vec<u8>, is_little: bool) -> Result<(Header, Reader
     let kind = match reader.byte()? {
         2 => Kind::Return,
         3 => Kind::Error,
+        4 => Kind::Signal,
         _ => Kind::Other,
     };
     reader.at = 12;
@@ -154,6 +186,8 @@ pub(crate) fn message(bytes: Vec<u8>, is_little: bool) -> Result<(Header, Reader
         kind,
         reply_serial: None,
         error_name: String::new(),
+        interface: String::new(),
+        member: String::new(),
         signature: String::new(),
     };
     let end = reader.array(8)?;
@@ -162,6 +196,8 @@ pub(crate) fn message(bytes: Vec<u8>, is_little: bool) -> Result<(Header, Reader
         let code = reader.byte()?;
         match (code, &*reader.signature()?) {
             (5, "u") => header.reply_serial = Some(reader.number()?),
+            (2, "s") => header.interface = reader.text()?,
+            (3, "s") => header.member = reader.text()?,
             (4, "s") => header.error_name = reader.text()?,
             (8, "g") => header.signature = reader.signature()?,
             (_, "o" | "s") => drop(reader.text()?),
@@ -176,8 +212,8 @@ pub(crate) fn message(bytes: Vec<u8>, is_little: bool) -> Result<(Header, Reader
 }
 
 /// Reads values one after the other.
-#[derive(Debug)]
-pub(crate) struct Reader {
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reader {
     bytes: Vec<u8>,
     at: usize,
     /// Where the body begins, which values are aligned to.
@@ -203,7 +239,8 @@ impl Reader {
         Ok(self.take(1)?[0])
     }
 
-    pub(crate) fn number(&mut self) -> Result<u32, Malformed> {
+    /// An unsigned number of 32 bits.
+    pub fn number(&mut self) -> Result<u32, Malformed> {
         self.align(4)?;
         let is_little = self.is_little;
         let bytes = self.take(4)?.try_into().map_err(|_| Malformed)?;
@@ -219,30 +256,32 @@ impl Reader {
     }
 
     /// A string or an object path.
-    pub(crate) fn text(&mut self) -> Result<String, Malformed> {
+    pub fn text(&mut self) -> Result<String, Malformed> {
         let length = self.length()?;
         let text = String::from_utf8(self.take(length)?.to_vec()).map_err(|_| Malformed)?;
         (self.byte()? == 0).then_some(text).ok_or(Malformed)
     }
 
-    pub(crate) fn signature(&mut self) -> Result<String, Malformed> {
+    /// A signature.
+    pub fn signature(&mut self) -> Result<String, Malformed> {
         let length = self.byte()?.into();
         let text = String::from_utf8(self.take(length)?.to_vec()).map_err(|_| Malformed)?;
         (self.byte()? == 0).then_some(text).ok_or(Malformed)
     }
 
-    pub(crate) fn byte_array(&mut self) -> Result<Vec<u8>, Malformed> {
+    /// An array of bytes.
+    pub fn byte_array(&mut self) -> Result<Vec<u8>, Malformed> {
         let length = self.length()?;
         Ok(self.take(length)?.to_vec())
     }
 
     /// Begins a structure.
-    pub(crate) fn structure(&mut self) -> Result<(), Malformed> {
+    pub fn structure(&mut self) -> Result<(), Malformed> {
         self.align(8)
     }
 
-    /// An array of object paths.
-    pub(crate) fn paths(&mut self) -> Result<Vec<String>, Malformed> {
+    /// An array of strings or object paths.
+    pub fn paths(&mut self) -> Result<Vec<String>, Malformed> {
         let end = self.array(4)?;
         let mut paths = Vec::new();
         while self.at < end {

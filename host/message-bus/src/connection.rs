@@ -1,24 +1,31 @@
-//! A connection to the session bus: calls, one after the other, each with its answer (D-Bus Specification 0.42). Blocking,
-//! with a limit of time for each step.
-
-pub(crate) mod wire;
+//! A connection to a bus: calls, one after the other, each with its answer, and signals between them (D-Bus Specification
+//! 0.42). Blocking, with a limit of time for each step.
 
 use std::{
+    collections::VecDeque,
     io::{self, Read as _, Write as _},
-    os::unix::net::UnixStream,
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::net::UnixStream,
+    },
     time::{Duration, Instant},
 };
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 use crate::{
-    KeyStoreError, SessionBus,
-    dbus::wire::{Header, Kind, MAX_MESSAGE_BYTES, Malformed, Reader, Writer},
+    BusAddress, BusError, Method,
+    wire::{self, Header, Kind, MAX_MESSAGE_BYTES, Malformed, Reader, Signal, Writer},
 };
 
 /// The time for a call and its answer. Starting a key store takes a second or two.
 const CALL_TIME: Duration = Duration::from_secs(8);
 
-/// Messages of others that are skipped while waiting for an answer, such as signals.
+/// Messages of others that are read while waiting for an answer, such as signals.
 const MAX_SKIPPED: usize = 1000;
+
+/// Signals that are kept until they are asked for; of more, the oldest are dropped.
+const MAX_SIGNALS: usize = 64;
 
 /// The longest line of the authentication.
 const MAX_LINE_BYTES: usize = 512;
@@ -35,22 +42,13 @@ const ABSENT: [&str; 5] = [
     "org.freedesktop.DBus.Error.Disconnected",
 ];
 
-/// How a call fails.
-#[derive(Debug)]
-pub(crate) enum CallError {
-    /// The peer answered with an error of this name.
-    Refused(String),
-    /// The answer cannot be read, or does not come.
-    Failed(KeyStoreError),
-}
-
-impl From<Malformed> for CallError {
+impl From<Malformed> for BusError {
     fn from(_: Malformed) -> Self {
-        Self::Failed(KeyStoreError::Broken("its answer is not valid".to_owned()))
+        Self::Broken("its answer is not valid".to_owned())
     }
 }
 
-impl From<io::Error> for CallError {
+impl From<io::Error> for BusError {
     fn from(error: io::Error) -> Self {
         let is_late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
         let why = if is_late {
@@ -58,47 +56,47 @@ impl From<io::Error> for CallError {
         } else {
             error.to_string()
         };
-        Self::Failed(KeyStoreError::Broken(why))
+        Self::Broken(why)
     }
 }
 
-impl From<CallError> for KeyStoreError {
-    fn from(error: CallError) -> Self {
-        match error {
-            CallError::Failed(error) => error,
-            CallError::Refused(name) if name == "org.freedesktop.Secret.Error.IsLocked" => Self::Locked,
-            CallError::Refused(name) if ABSENT.contains(&&*name) || name.contains(".Error.Spawn.") => {
-                Self::Absent(name)
-            }
-            CallError::Refused(name) => Self::Broken(format!("it refuses a call with {name}")),
+impl BusError {
+    fn refused(name: String) -> Self {
+        if ABSENT.contains(&&*name) || name.contains(".Error.Spawn.") {
+            Self::Absent(name)
+        } else {
+            Self::Refused(name)
         }
     }
 }
 
-/// A method of an object.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Method<'a> {
-    pub(crate) destination: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) interface: &'a str,
-    pub(crate) member: &'a str,
+/// Why [`Connection::wait`] returned.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A signal came.
+    Signal(Signal),
+    /// The other descriptor can be read.
+    Woken,
 }
 
 /// An open connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     stream: UnixStream,
     serial: u32,
+    signals: VecDeque<Signal>,
 }
 
 impl Connection {
     /// Connects, authenticates as the user of this process, and introduces itself to the bus.
-    pub(crate) fn open(bus: &SessionBus) -> Result<Self, KeyStoreError> {
-        let stream = connect(bus).map_err(|error| KeyStoreError::Absent(error.to_string()))?;
-        let mut connection = Self { stream, serial: 0 };
-        connection
-            .authenticate(Instant::now() + CALL_TIME)
-            .map_err(|error| KeyStoreError::from(CallError::from(error)))?;
+    pub fn open(bus: &BusAddress) -> Result<Self, BusError> {
+        let stream = connect(bus).map_err(|error| BusError::Absent(error.to_string()))?;
+        let mut connection = Self {
+            stream,
+            serial: 0,
+            signals: VecDeque::new(),
+        };
+        connection.authenticate(Instant::now() + CALL_TIME)?;
         let hello = Method {
             destination: BUS,
             path: "/org/freedesktop/DBus",
@@ -123,40 +121,97 @@ impl Connection {
             line.push(byte[0]);
         }
         if !line.starts_with(b"OK ") {
-            return Err(io::Error::other("the session bus does not accept this user"));
+            return Err(io::Error::other("the bus does not accept this user"));
         }
         self.send(b"BEGIN\r\n", until)
     }
 
     /// Calls a method whose arguments have the type `signature`; returns the answer's body, whose type is `expected`.
-    pub(crate) fn call(
+    pub fn call(
         &mut self,
         method: Method<'_>,
         signature: &str,
         arguments: &Writer,
         expected: &str,
-    ) -> Result<Reader, CallError> {
+    ) -> Result<Reader, BusError> {
         let until = Instant::now() + CALL_TIME;
         self.serial += 1;
         let serial = self.serial;
         self.send(&wire::call(serial, method, signature, arguments), until)?;
         for _ in 0..MAX_SKIPPED {
             let (header, body) = self.receive_message(until)?;
+            if header.kind == Kind::Signal {
+                self.keep(header, body);
+                continue;
+            }
             if header.reply_serial != Some(serial) {
                 continue;
             }
             return match header.kind {
                 Kind::Return if header.signature == expected => Ok(body),
-                Kind::Error => Err(CallError::Refused(header.error_name)),
-                Kind::Return | Kind::Other => Err(Malformed.into()),
+                Kind::Error => Err(BusError::refused(header.error_name)),
+                Kind::Return | Kind::Signal | Kind::Other => Err(Malformed.into()),
             };
         }
-        Err(CallError::Failed(KeyStoreError::Broken(
-            "the session bus sends other messages without an end".to_owned(),
-        )))
+        Err(BusError::Broken(
+            "the bus sends other messages without an end".to_owned(),
+        ))
     }
 
-    fn receive_message(&mut self, until: Instant) -> Result<(Header, Reader), CallError> {
+    /// Asks the bus for signals that match `rule` (D-Bus Specification, "Match Rules").
+    pub fn subscribe(&mut self, rule: &str) -> Result<(), BusError> {
+        let mut arguments = Writer::default();
+        arguments.text(rule);
+        let add = Method {
+            destination: BUS,
+            path: "/org/freedesktop/DBus",
+            interface: BUS,
+            member: "AddMatch",
+        };
+        self.call(add, "s", &arguments, "").map(drop)
+    }
+
+    /// Waits for the next signal, or until `other` can be read.
+    pub fn wait(&mut self, other: BorrowedFd<'_>) -> Result<Event, BusError> {
+        loop {
+            if let Some(signal) = self.signals.pop_front() {
+                return Ok(Event::Signal(signal));
+            }
+            let mut ready = [
+                PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(other, PollFlags::IN),
+            ];
+            match poll(&mut ready, None) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            let [bus, other] = ready.map(|descriptor| !descriptor.revents().is_empty());
+            if other {
+                return Ok(Event::Woken);
+            }
+            if bus {
+                let (header, body) = self.receive_message(Instant::now() + CALL_TIME)?;
+                if header.kind == Kind::Signal {
+                    self.keep(header, body);
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, header: Header, body: Reader) {
+        if self.signals.len() >= MAX_SIGNALS {
+            self.signals.pop_front();
+        }
+        self.signals.push_back(Signal {
+            interface: header.interface,
+            member: header.member,
+            signature: header.signature,
+            body,
+        });
+    }
+
+    fn receive_message(&mut self, until: Instant) -> Result<(Header, Reader), BusError> {
         let mut fixed = [0; wire::FIXED_BYTES];
         self.receive(&mut fixed, until)?;
         let (rest, is_little) = wire::length(&fixed)?;
@@ -198,8 +253,8 @@ fn left(until: Instant) -> io::Result<Duration> {
 }
 
 /// Connects to the first address that can be reached. Addresses over TCP are not used: secrets would cross a network.
-fn connect(bus: &SessionBus) -> io::Result<UnixStream> {
-    let mut last = io::Error::other("there is no session bus");
+fn connect(bus: &BusAddress) -> io::Result<UnixStream> {
+    let mut last = io::Error::other("there is no bus");
     for address in bus.address.iter().flat_map(|list| list.split(';')) {
         match connect_to(address) {
             Ok(stream) => return Ok(stream),
@@ -255,16 +310,13 @@ mod tests {
     fn addresses_are_unescaped_and_only_sockets_of_this_machine_are_used() {
         assert_eq!(unescape("/run/a%2db%"), "/run/a-b%");
         for address in ["tcp:host=127.0.0.1,port=1", "unix:guid=1", ""] {
-            let bus = SessionBus {
+            let bus = BusAddress {
                 address: Some(address.to_owned()),
                 runtime_dir: None,
             };
-            assert!(
-                matches!(Connection::open(&bus), Err(KeyStoreError::Absent(_))),
-                "{address}"
-            );
+            assert!(matches!(Connection::open(&bus), Err(BusError::Absent(_))), "{address}");
         }
-        let nowhere = Connection::open(&SessionBus::default()).unwrap_err();
-        assert!(nowhere.to_string().contains("there is no session bus"), "{nowhere}");
+        let nowhere = Connection::open(&BusAddress::default()).unwrap_err();
+        assert!(nowhere.to_string().contains("there is no bus"), "{nowhere}");
     }
 }

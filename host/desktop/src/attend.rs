@@ -1,0 +1,162 @@
+//! A desktop beside its agent: notifications with buttons, keeping the computer awake, and what follows the last download.
+//! [`state`](self::state) decides, [`bus`](self::bus) talks to the desktop, this module is the driver between them.
+
+mod bus;
+mod state;
+
+use std::{process::Child, time::Duration};
+
+use agent::Desk;
+use command::{browser, environment::Environment};
+use message_bus::BusAddress;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+
+use self::{
+    bus::{Bus, Buses, Command, Report},
+    state::{AfterFinish, COUNTDOWN, Effect, Input, State},
+};
+
+/// How often a view is looked at when it changes all the time.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// The usual place of the system's bus.
+const SYSTEM_BUS: &str = "unix:path=/run/dbus/system_bus_socket";
+
+/// Attends to the desktop of `agent`, whose page is at `page`, until the user wants the service to end. Dropping it is safe.
+pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
+    let system = environment.system_bus.clone().unwrap_or_else(|| SYSTEM_BUS.to_owned());
+    let buses = Buses {
+        session: BusAddress {
+            address: environment.session_bus.clone(),
+            runtime_dir: environment.runtime_dir.clone(),
+        },
+        system: BusAddress {
+            address: Some(system),
+            runtime_dir: None,
+        },
+    };
+    // The thread ends when the bus is dropped with this future.
+    let (bus, mut reports, _thread) = match Bus::start(buses) {
+        Ok(started) => started,
+        Err(error) => {
+            tracing::warn!(%error, "nothing is shown on the desktop");
+            return std::future::pending().await;
+        }
+    };
+    let mut driver = Driver {
+        page,
+        bus,
+        countdown: None,
+        browser: None,
+    };
+    let mut state = State::default();
+    // Tasks of before are none that end now.
+    desk.connected().await;
+    let mut input = Input::View(desk.view());
+    loop {
+        let mut effects = state.apply(input);
+        while !effects.is_empty() {
+            let mut failed = Vec::new();
+            for effect in effects {
+                match driver.carry_out(effect, &desk).await {
+                    Done::Yes => {}
+                    Done::Failed(message) => failed.extend(state.apply(Input::Failed(message))),
+                    Done::Quit => return,
+                }
+            }
+            effects = failed;
+        }
+        input = next(&mut desk, &mut reports, &mut driver).await;
+    }
+}
+
+/// The next thing that happens.
+async fn next(desk: &mut Desk, reports: &mut mpsc::Receiver<Report>, driver: &mut Driver) -> Input {
+    loop {
+        return tokio::select! {
+            () = changed(desk) => Input::View(desk.view()),
+            Some(report) = reports.recv() => match report {
+                Report::Pressed(topic, button) => Input::Pressed { topic, button },
+                Report::Closed(topic) => Input::Closed(topic),
+                Report::Unseen(topic) => Input::Unseen(topic),
+                Report::NotSuspended(why) => {
+                    tracing::warn!(why, "the computer cannot be suspended");
+                    continue;
+                }
+            },
+            () = over(driver.countdown) => {
+                driver.countdown = None;
+                Input::CountdownOver
+            }
+        };
+    }
+}
+
+/// Resolves after a change, but not more often than the interval.
+async fn changed(desk: &mut Desk) {
+    tokio::time::sleep(LOOK_EVERY).await;
+    desk.changed().await;
+}
+
+async fn over(countdown: Option<Instant>) {
+    match countdown {
+        Some(until) => sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+enum Done {
+    Yes,
+    /// The user learns of it.
+    Failed(String),
+    Quit,
+}
+
+struct Driver {
+    page: String,
+    bus: Bus,
+    countdown: Option<Instant>,
+    /// What opened the page last; it ends by itself.
+    browser: Option<Child>,
+}
+
+impl Driver {
+    async fn carry_out(&mut self, effect: Effect, desk: &Desk) -> Done {
+        match effect {
+            Effect::Show(topic, notice) => self.bus.send(Command::Show(topic, notice)),
+            Effect::Withdraw(topic) => self.bus.send(Command::Withdraw(topic)),
+            Effect::KeepAwake(is_awake) => self.bus.send(Command::KeepAwake(is_awake)),
+            Effect::Resolve { id, is_accepted } => {
+                if let Err(message) = desk.resolve(&id, is_accepted).await {
+                    return Done::Failed(message);
+                }
+            }
+            Effect::OpenPage => self.open_page(desk),
+            Effect::StartCountdown => self.countdown = Some(Instant::now() + COUNTDOWN),
+            Effect::StopCountdown => self.countdown = None,
+            Effect::ClearAfterFinish => {
+                if let Err(error) = desk.clear_after_finish().await {
+                    tracing::warn!(error, "what follows the last download stays set");
+                }
+            }
+            Effect::Finish(AfterFinish::Suspend) => self.bus.send(Command::Suspend),
+            Effect::Finish(AfterFinish::Quit) => return Done::Quit,
+        }
+        Done::Yes
+    }
+
+    fn open_page(&mut self, desk: &Desk) {
+        if let Some(before) = &mut self.browser {
+            let _still_open = before.try_wait();
+        }
+        // Without one, the page asks for the key.
+        let ticket = desk.page_ticket().unwrap_or_default();
+        match browser::open(&format!("{}{ticket}", self.page)) {
+            Ok(child) => self.browser = Some(child),
+            Err(error) => tracing::warn!(%error, "the page cannot be opened in a browser"),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The desktop's services on the session bus: notifications (Desktop Notifications Specification 1.2), inhibitors of
+//! suspending, and suspending itself. Calls block, so they are made on a thread of their own.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read as _, Write as _},
+    os::{fd::AsFd as _, unix::net::UnixStream},
+    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+};
+
+use message_bus::{BusAddress, BusError, Connection, Event, Method, Signal, Writer};
+use rustix::event::{PollFd, PollFlags, poll};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::state::{Notice, Topic};
+
+/// Commands that wait while a service of the desktop is slow to answer.
+const MAX_COMMANDS: usize = 64;
+
+const NOTIFICATIONS: &str = "org.freedesktop.Notifications";
+
+/// Signals of the program that shows notifications, and of no other.
+const RULE: &str = "type='signal',sender='org.freedesktop.Notifications',interface='org.freedesktop.Notifications'";
+
+/// What the thread does.
+#[derive(Debug)]
+pub(super) enum Command {
+    Show(Topic, Notice),
+    Withdraw(Topic),
+    KeepAwake(bool),
+    Suspend,
+}
+
+/// What it reports.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    Pressed(Topic, String),
+    Closed(Topic),
+    /// A notification cannot be shown.
+    Unseen(Topic),
+    /// The computer cannot be suspended.
+    NotSuspended(String),
+}
+
+/// Where the buses are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Buses {
+    pub(super) session: BusAddress,
+    pub(super) system: BusAddress,
+}
+
+/// The thread. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Bus {
+    commands: SyncSender<Command>,
+    wake: UnixStream,
+}
+
+impl Bus {
+    /// Starts the thread. Nothing is connected before the first command.
+    pub(super) fn start(buses: Buses) -> io::Result<(Self, mpsc::Receiver<Report>, JoinHandle<()>)> {
+        let (commands, received) = sync_channel(MAX_COMMANDS);
+        let (wake, woken) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        wake.set_nonblocking(true)?;
+        let (reports, reported) = mpsc::channel(MAX_COMMANDS);
+        let worker = Worker {
+            buses,
+            connection: None,
+            awake: None,
+            shown: BTreeMap::new(),
+            reports,
+        };
+        let thread = tokio::task::spawn_blocking(move || worker.run(&received, &woken));
+        Ok((Self { commands, wake }, reported, thread))
+    }
+
+    /// Queues a command. If the desktop is too slow to take them, it is dropped: nothing depends on what it shows.
+    pub(super) fn send(&self, command: Command) {
+        match self.commands.try_send(command) {
+            // A full pipe wakes the thread, too.
+            Ok(()) => drop((&self.wake).write(&[0])),
+            Err(TrySendError::Full(_)) => tracing::warn!("the desktop does not answer; a notification is dropped"),
+            Err(TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+/// What keeps the computer awake.
+#[derive(Debug)]
+enum Inhibitor {
+    /// The object of the portal's request.
+    Portal(String),
+    /// The cookie of another service.
+    Cookie(&'static Fallback, u32),
+}
+
+/// A service that hands out cookies.
+#[derive(Debug)]
+struct Fallback {
+    destination: &'static str,
+    path: &'static str,
+    begin: &'static str,
+    end: &'static str,
+    /// Whether `begin` also takes a window and flags.
+    is_gnome: bool,
+}
+
+const FALLBACKS: [Fallback; 2] = [
+    Fallback {
+        destination: "org.gnome.SessionManager",
+        path: "/org/gnome/SessionManager",
+        begin: "Inhibit",
+        end: "Uninhibit",
+        is_gnome: true,
+    },
+    Fallback {
+        destination: "org.freedesktop.PowerManagement.Inhibit",
+        path: "/org/freedesktop/PowerManagement/Inhibit",
+        begin: "Inhibit",
+        end: "UnInhibit",
+        is_gnome: false,
+    },
+];
+
+/// "Suspending" among the flags of the portal and of GNOME's session manager.
+const SUSPENDING: u32 = 4;
+
+const REASON: &str = "Downloads are running";
+
+struct Worker {
+    buses: Buses,
+    connection: Option<Connection>,
+    awake: Option<Inhibitor>,
+    shown: BTreeMap<Topic, u32>,
+    reports: mpsc::Sender<Report>,
+}
+
+impl Worker {
+    fn run(mut self, commands: &Receiver<Command>, mut woken: &UnixStream) {
+        loop {
+            loop {
+                match commands.try_recv() {
+                    Ok(command) => self.carry_out(command),
+                    Err(std::sync::mpsc::TryRecvError::Empty) => break,
+                    Err(std::sync::mpsc::TryRecvError::Disconnected) => return,
+                }
+            }
+            if let Some(connection) = &mut self.connection {
+                match connection.wait(woken.as_fd()) {
+                    Ok(Event::Signal(signal)) => self.read(signal),
+                    Ok(Event::Woken) => {}
+                    Err(error) => self.lose(&error),
+                }
+            } else if wait_for(woken).is_err() {
+                return;
+            }
+            let mut bytes = [0; MAX_COMMANDS];
+            let _nothing = woken.read(&mut bytes);
+        }
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        match command {
+            Command::Show(topic, notice) => match self.show(&topic, &notice) {
+                Ok(id) => drop(self.shown.insert(topic, id)),
+                Err(error) => {
+                    tracing::info!(%error, "no notification can be shown");
+                    self.report(Report::Unseen(topic));
+                    self.lose_if_broken(&error);
+                }
+            },
+            Command::Withdraw(topic) => {
+                if let Some(id) = self.shown.remove(&topic) {
+                    let mut arguments = Writer::default();
+                    arguments.number(id);
+                    // It is gone already, or its program is.
+                    let _gone = self.call(of_notifications("CloseNotification"), "u", &arguments, "");
+                }
+            }
+            Command::KeepAwake(true) => {
+                if let Err(error) = self.inhibit() {
+                    tracing::info!(%error, "the computer cannot be kept awake");
+                }
+            }
+            Command::KeepAwake(false) => self.release(),
+            Command::Suspend => {
+                if let Err(error) = self.suspend() {
+                    self.report(Report::NotSuspended(error.to_string()));
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self) -> Result<&mut Connection, BusError> {
+        if self.connection.is_none() {
+            let mut connection = Connection::open(&self.buses.session)?;
+            connection.subscribe(RULE)?;
+            self.connection = Some(connection);
+        }
+        self.connection.as_mut().ok_or(BusError::Absent(String::new()))
+    }
+
+    fn call(
+        &mut self,
+        method: Method<'_>,
+        signature: &str,
+        arguments: &Writer,
+        expected: &str,
+    ) -> Result<message_bus::Reader, BusError> {
+        self.connect()?.call(method, signature, arguments, expected)
+    }
+
+    /// A connection that does not work is closed; the next command opens another one.
+    fn lose_if_broken(&mut self, error: &BusError) {
+        if matches!(error, BusError::Broken(_)) {
+            self.lose(error);
+        }
+    }
+
+    fn lose(&mut self, error: &BusError) {
+        tracing::info!(%error, "the connection to the desktop's bus is lost");
+        self.connection = None;
+        self.shown.clear();
+        // Inhibitors end with the connection.
+        self.awake = None;
+    }
+
+    fn show(&mut self, topic: &Topic, notice: &Notice) -> Result<u32, BusError> {
+        let mut capabilities = self.call(of_notifications("GetCapabilities"), "", &Writer::default(), "as")?;
+        let capabilities = capabilities.paths()?;
+        let has = |name: &str| capabilities.iter().any(|capability| capability == name);
+        let mut body = if has("body-markup") {
+            escaped(&notice.body)
+        } else {
+            notice.body.clone()
+        };
+        let mut buttons = Vec::new();
+        if has("actions") {
+            buttons.extend(notice.buttons.iter().flat_map(|(name, label)| [*name, *label]));
+        } else if matches!(topic, Topic::Capture(_) | Topic::Captures) {
+            body.push_str("\nAnswer on the page of Svc, or with svc capture");
+        }
+        let mut arguments = Writer::default();
+        arguments
+            .text("Svc")
+            .number(self.shown.get(topic).copied().unwrap_or(0))
+            .text("svc");
+        arguments.text(&notice.summary).text(&body).texts(&buttons);
+        arguments.structures(|hints| {
+            hints.align(8).text("desktop-entry").signature("s").text("svc");
+            hints.align(8).text("category").signature("s").text("transfer");
+        });
+        // Minus one is the program's own time, zero is for ever.
+        arguments.number(if notice.stays { 0 } else { u32::MAX });
+        let mut reply = self.call(of_notifications("Notify"), "susssasa{sv}i", &arguments, "u")?;
+        Ok(reply.number()?)
+    }
+
+    fn read(&mut self, mut signal: Signal) {
+        let Ok(id) = signal.body.number() else { return };
+        let Some(topic) = self
+            .shown
+            .iter()
+            .find(|(_, shown)| **shown == id)
+            .map(|(topic, _)| topic.clone())
+        else {
+            return;
+        };
+        match (
+            signal.interface.as_str(),
+            signal.member.as_str(),
+            signal.signature.as_str(),
+        ) {
+            (NOTIFICATIONS, "ActionInvoked", "us") => {
+                if let Ok(button) = signal.body.text() {
+                    self.report(Report::Pressed(topic, button));
+                }
+            }
+            (NOTIFICATIONS, "NotificationClosed", "uu") => {
+                self.shown.remove(&topic);
+                self.report(Report::Closed(topic));
+            }
+            _ => {}
+        }
+    }
+
+    /// The portal works in every desktop and in sandboxes; the others are for desktops without one.
+    fn inhibit(&mut self) -> Result<(), BusError> {
+        if self.awake.is_some() {
+            return Ok(());
+        }
+        let portal = Method {
+            destination: "org.freedesktop.portal.Desktop",
+            path: "/org/freedesktop/portal/desktop",
+            interface: "org.freedesktop.portal.Inhibit",
+            member: "Inhibit",
+        };
+        let mut arguments = Writer::default();
+        arguments.text("").number(SUSPENDING);
+        arguments.structures(|options| {
+            options.align(8).text("reason").signature("s").text(REASON);
+        });
+        let mut last = match self.call(portal, "sua{sv}", &arguments, "o") {
+            Ok(mut reply) => {
+                self.awake = Some(Inhibitor::Portal(reply.text()?));
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        for fallback in &FALLBACKS {
+            let mut arguments = Writer::default();
+            arguments.text("svc");
+            let signature = if fallback.is_gnome {
+                arguments.number(0).text(REASON).number(SUSPENDING);
+                "susu"
+            } else {
+                arguments.text(REASON);
+                "ss"
+            };
+            match self.call(fallback.method(fallback.begin), signature, &arguments, "u") {
+                Ok(mut reply) => {
+                    self.awake = Some(Inhibitor::Cookie(fallback, reply.number()?));
+                    return Ok(());
+                }
+                Err(error) => last = error,
+            }
+        }
+        self.lose_if_broken(&last);
+        Err(last)
+    }
+
+    fn release(&mut self) {
+        let released = match self.awake.take() {
+            None => return,
+            Some(Inhibitor::Portal(path)) => {
+                let close = Method {
+                    destination: "org.freedesktop.portal.Desktop",
+                    path: &path,
+                    interface: "org.freedesktop.portal.Request",
+                    member: "Close",
+                };
+                self.call(close, "", &Writer::default(), "")
+            }
+            Some(Inhibitor::Cookie(fallback, cookie)) => {
+                let mut arguments = Writer::default();
+                arguments.number(cookie);
+                self.call(fallback.method(fallback.end), "u", &arguments, "")
+            }
+        };
+        if let Err(error) = released {
+            // A lost connection ends every inhibitor.
+            self.lose(&error);
+        }
+    }
+
+    fn suspend(&mut self) -> Result<(), BusError> {
+        self.release();
+        let mut system = Connection::open(&self.buses.system)?;
+        let method = Method {
+            destination: "org.freedesktop.login1",
+            path: "/org/freedesktop/login1",
+            interface: "org.freedesktop.login1.Manager",
+            member: "Suspend",
+        };
+        let mut arguments = Writer::default();
+        // Nobody is there who could type a password.
+        arguments.boolean(false);
+        system.call(method, "b", &arguments, "").map(drop)
+    }
+
+    fn report(&self, report: Report) {
+        // Its reader is gone only when the program ends.
+        let _gone = self.reports.blocking_send(report);
+    }
+}
+
+impl Fallback {
+    fn method(&self, member: &'static str) -> Method<'static> {
+        Method {
+            destination: self.destination,
+            path: self.path,
+            interface: self.destination,
+            member,
+        }
+    }
+}
+
+fn of_notifications(member: &str) -> Method<'_> {
+    Method {
+        destination: NOTIFICATIONS,
+        path: "/org/freedesktop/Notifications",
+        interface: NOTIFICATIONS,
+        member,
+    }
+}
+
+fn wait_for(woken: &UnixStream) -> io::Result<()> {
+    let mut waiting = [PollFd::new(woken, PollFlags::IN)];
+    match poll(&mut waiting, None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Text where markup is understood.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn without_a_bus_a_notification_is_reported_as_unseen_and_the_thread_ends() {
+        let (bus, mut reports, thread) = Bus::start(Buses::default()).unwrap();
+        let notice = Notice {
+            summary: "s".to_owned(),
+            body: "b".to_owned(),
+            buttons: Vec::new(),
+            stays: false,
+        };
+        bus.send(Command::Show(Topic::Countdown, notice));
+        assert_eq!(reports.recv().await, Some(Report::Unseen(Topic::Countdown)));
+        bus.send(Command::KeepAwake(true));
+        bus.send(Command::Suspend);
+        assert!(matches!(reports.recv().await, Some(Report::NotSuspended(_))));
+        drop(bus);
+        thread.await.unwrap();
+        assert_eq!(escaped("<a>&"), "&lt;a&gt;&amp;");
+    }
+}

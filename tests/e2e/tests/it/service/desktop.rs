@@ -1,0 +1,292 @@
+//! A desktop beside its agent: notifications, keeping awake, and what follows the last download. The desktop's services are
+//! those of python-dbusmock, on a session bus of the test's own.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
+
+use e2e::{Home, Running, Service, Svc, http, service::wait_until};
+use serde_json::{Value, json};
+
+use super::{key_store::Session, plugins::Server};
+
+const PORTAL: &str = "org.freedesktop.portal.Desktop";
+const PORTAL_PATH: &str = "/org/freedesktop/portal/desktop";
+const NOTIFICATIONS: &str = "org.freedesktop.Notifications";
+const NOTIFICATIONS_PATH: &str = "/org/freedesktop/Notifications";
+const MOCK: &str = "org.freedesktop.DBus.Mock";
+
+/// A session with services, and the agent in it.
+struct Desktop {
+    session: Session,
+    services: Vec<(&'static str, Running)>,
+    home: Home,
+    agent: Option<Service>,
+}
+
+impl Desktop {
+    fn new() -> Self {
+        Self {
+            session: Session::new(),
+            services: Vec::new(),
+            home: Home::new(),
+            agent: None,
+        }
+    }
+
+    fn start_service(&mut self, name: &'static str, arguments: &[&str]) {
+        let mock = Svc::of("/usr/bin/python3")
+            .args(["-u", "-m", "dbusmock"])
+            .args(arguments);
+        let mock = mock
+            .env("DBUS_SESSION_BUS_ADDRESS", &self.session.address)
+            .env("DBUS_SYSTEM_BUS_ADDRESS", &self.session.address);
+        self.services.push((name, mock.spawn()));
+        wait_until("the service is on the bus", || {
+            let owner = [
+                "-d",
+                "org.freedesktop.DBus",
+                "-o",
+                "/",
+                "-m",
+                "org.freedesktop.DBus.NameHasOwner",
+                name,
+            ];
+            self.gdbus(&owner).is_some_and(|answer| answer.contains("true"))
+        });
+    }
+
+    fn with_notifications(mut self) -> Self {
+        let capabilities = r#"{"capabilities": "actions body body-markup"}"#;
+        self.start_service(
+            NOTIFICATIONS,
+            &["--template", "notification_daemon", "-p", capabilities],
+        );
+        self
+    }
+
+    fn with_portal(mut self) -> Self {
+        self.start_service(
+            PORTAL,
+            &["--session", PORTAL, PORTAL_PATH, "org.freedesktop.portal.Inhibit"],
+        );
+        let add = format!("{MOCK}.AddMethod");
+        let path = "ret = dbus.ObjectPath('/request')";
+        let inhibit = [
+            PORTAL,
+            PORTAL_PATH,
+            &add,
+            "org.freedesktop.portal.Inhibit",
+            "Inhibit",
+            "sua{sv}",
+            "o",
+            path,
+        ];
+        self.mock(&inhibit);
+        let object = format!("{MOCK}.AddObject");
+        let request = "org.freedesktop.portal.Request";
+        self.mock(&[
+            PORTAL,
+            PORTAL_PATH,
+            &object,
+            "/request",
+            request,
+            "@a{sv} {}",
+            "[('Close', '', '', '')]",
+        ]);
+        self
+    }
+
+    fn start(&mut self, svc: Svc) {
+        let svc = self
+            .session
+            .svc(svc)
+            .env("DBUS_SYSTEM_BUS_ADDRESS", &self.session.address);
+        self.agent = Some(Service::start(svc.env("PATH", self.home.path())));
+    }
+
+    fn agent(&self) -> &Service {
+        self.agent.as_ref().expect("it was started")
+    }
+
+    fn gdbus(&self, arguments: &[&str]) -> Option<String> {
+        let output = Command::new("/usr/bin/gdbus")
+            .args(["call", "--session"])
+            .args(arguments)
+            .env("DBUS_SESSION_BUS_ADDRESS", &self.session.address)
+            .output()
+            .expect("gdbus is there");
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Name, object and method, and the arguments of the method.
+    fn mock(&self, call: &[&str]) -> String {
+        let [name, path, method, arguments @ ..] = call else {
+            panic!("{call:?}");
+        };
+        let answer = self.gdbus(&[&["-d", name, "-o", path, "-m", method], arguments].concat());
+        answer.unwrap_or_else(|| panic!("{call:?} fails"))
+    }
+
+    /// The calls that a service got of this method, as text.
+    fn calls(&self, name: &str, path: &str, method: &str) -> Vec<String> {
+        let answer = self.mock(&[name, path, &format!("{MOCK}.GetMethodCalls"), method]);
+        // `([(uint64 1, [<…>]), (2, […])],)`: one time and one list of arguments for each call.
+        answer.split("[<").skip(1).map(ToOwned::to_owned).collect()
+    }
+
+    /// Whether a notification has this text, after some time.
+    fn wait_for_notification(&self, text: &str) -> u32 {
+        let mut place = None;
+        wait_until("a notification is shown", || {
+            let shown = self.calls(NOTIFICATIONS, NOTIFICATIONS_PATH, "Notify");
+            place = shown.iter().position(|call| call.contains(text));
+            place.is_some()
+        });
+        u32::try_from(place.expect("it was found")).expect("there are few") + 1
+    }
+
+    fn press(&self, id: u32, button: &str) {
+        let signal = format!("{MOCK}.EmitSignal");
+        let arguments = format!("[<uint32 {id}>, <'{button}'>]");
+        self.mock(&[
+            NOTIFICATIONS,
+            NOTIFICATIONS_PATH,
+            &signal,
+            NOTIFICATIONS,
+            "ActionInvoked",
+            "us",
+            &arguments,
+        ]);
+    }
+
+    fn hand_over(&self, url: &str) {
+        let body = json!({"url": url, "referrer": "http://page.test/"});
+        let answer = http::ask(
+            self.agent().address(),
+            "POST",
+            "/download",
+            &[("X-Svc-Client", "test")],
+            Some(&body),
+        );
+        assert_eq!(answer.map(|answer| answer.status), Some(200));
+    }
+
+    fn svc(&self, arguments: &[&str]) -> Vec<String> {
+        let run = Svc::new().args(arguments).arg("--data-dir").arg(self.home.data()).run();
+        run.assert_success();
+        run.stdout
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let printed = self.svc(&[arguments, &["--json"]].concat());
+        serde_json::from_str(&printed.join("\n")).expect("--json prints JSON")
+    }
+
+    fn is_completed(&self) -> bool {
+        self.json(&["list"])
+            .as_array()
+            .is_some_and(|tasks| tasks.iter().any(|task| task["status"] == 3))
+    }
+}
+
+#[test]
+fn a_notification_asks_and_its_buttons_decide() {
+    let mut desktop = Desktop::new().with_notifications().with_portal();
+    let svc = desktop.home.new_desktop();
+    desktop.start(svc);
+    let server = Server::with(&[("good.bin", b"abc")]);
+    desktop.hand_over(&format!("{}good.bin", server.url));
+    desktop.hand_over("http://127.0.0.1:9/%3Cb%3Ebad.iso");
+    let (good, bad) = (
+        desktop.wait_for_notification("good.bin"),
+        desktop.wait_for_notification("bad.iso"),
+    );
+    desktop.press(bad, "reject");
+    desktop.press(good, "accept");
+    wait_until("the accepted download is complete", || desktop.is_completed());
+    assert_eq!(desktop.json(&["capture"]), json!([]));
+    assert_eq!(
+        desktop.json(&["list"]).as_array().map(Vec::len),
+        Some(1),
+        "the other one was rejected"
+    );
+    wait_until("both notifications are withdrawn", || {
+        desktop
+            .calls(NOTIFICATIONS, NOTIFICATIONS_PATH, "CloseNotification")
+            .len()
+            >= 2
+    });
+    // Awake while something transfers, here from a server that never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let url = format!("http://{}/slow.bin", silent.local_addr().expect("it listens"));
+    desktop.svc(&["add", &url]);
+    wait_until("the computer is kept awake", || {
+        let began = desktop.calls(PORTAL, PORTAL_PATH, "Inhibit");
+        began.iter().any(|call| call.contains("Downloads are running"))
+    });
+    desktop.svc(&["pause-all"]);
+    wait_until("the computer may sleep again", || {
+        let ended = desktop.mock(&[PORTAL, "/request", &format!("{MOCK}.GetMethodCalls"), "Close"]);
+        ended.contains("uint64")
+    });
+
+    desktop.svc(&["config", "server", "set", "do_not_disturb=true"]);
+    desktop.hand_over("http://127.0.0.1:9/quiet.iso");
+    assert_eq!(desktop.json(&["capture"]).as_array().map(Vec::len), Some(1), "it waits");
+    desktop.svc(&["config", "server", "set", "do_not_disturb=false"]);
+    desktop.wait_for_notification("quiet.iso");
+    let shown = desktop.calls(NOTIFICATIONS, NOTIFICATIONS_PATH, "Notify");
+    assert_eq!(
+        shown.iter().filter(|call| call.contains("quiet.iso")).count(),
+        1,
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn a_desktop_without_notifications_serves_all_the_same() {
+    let mut desktop = Desktop::new();
+    let svc = desktop.home.new_desktop();
+    desktop.start(svc);
+    // The program that opens pages is one that only notes it.
+    let opener = desktop.home.path().join("xdg-open");
+    let opened = desktop.home.path().join("opened");
+    fs::write(&opener, format!("#!/bin/sh\necho \"$1\" >> {}\n", opened.display())).expect("it is writable");
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    desktop.hand_over("http://127.0.0.1:9/a.iso");
+    desktop.hand_over("http://127.0.0.1:9/b.iso");
+    let page = format!("http://{}/\n", desktop.agent().address());
+    wait_until("the page is opened", || {
+        fs::read_to_string(&opened).is_ok_and(|text| text == page)
+    });
+    desktop.svc(&["capture", "reject", "--all"]);
+    // Once for all that waited, and once for what comes later.
+    desktop.hand_over("http://127.0.0.1:9/c.iso");
+    let twice = page.repeat(2);
+    wait_until("the page is opened again", || {
+        fs::read_to_string(&opened).is_ok_and(|text| text == twice)
+    });
+}
+
+#[test]
+fn what_follows_the_last_download_is_announced_and_can_be_cancelled() {
+    let mut desktop = Desktop::new().with_notifications();
+    desktop.start_service("org.freedesktop.login1", &["--system", "--template", "logind"]);
+    let svc = desktop.home.new_desktop();
+    desktop.start(svc);
+    desktop.svc(&["config", "server", "set", "after_finish=suspend"]);
+    let server = Server::with(&[("one.bin", b"abc"), ("two.bin", b"abc")]);
+    desktop.svc(&["add", &format!("{}one.bin", server.url), "--wait"]);
+    let id = desktop.wait_for_notification("The computer is suspended in 60 seconds");
+    desktop.press(id, "cancel");
+    wait_until("the preference is used up", || {
+        desktop
+            .json(&["config", "server", "get", "after_finish"])
+            .to_string()
+            .contains("nothing")
+    });
+    let suspended = desktop.calls("org.freedesktop.login1", "/org/freedesktop/login1", "Suspend");
+    assert!(suspended.is_empty(), "{suspended:?}");
+}
