@@ -61,13 +61,14 @@ fn the_page_on_security_names_the_tests_of_all_attacks_and_no_others() {
 }
 
 /// Where the attacks on the device link are tried: functions of scripts and tests.
-const OF_LINK: [&str; 7] = [
+const OF_LINK: [&str; 8] = [
     "../clients/link_peer.py",
     "../clients/link_middle.py",
     "../clients/link_crashes.py",
     "../clients/link_network.py",
     "../e2e/tests/it/link.rs",
     "../../host/link/src/pairing/responder/tests.rs",
+    "../../host/link/src/pairing/guesses.rs",
     "../../host/link/src/replay.rs",
 ];
 
