@@ -496,6 +496,11 @@ export const scenes = {
         await other.page.getByRole('button', { name: 'The same' }).click();
         await page.getByRole('button', { name: 'The same' }).click();
         await page.getByText('online', { exact: true }).waitFor();
+        // What a device sends may lead to public addresses only, unless its owner says otherwise.
+        await other.page.getByRole('button', { name: /^More for/ }).click();
+        await other.page.getByRole('menuitemcheckbox', { name: 'Its links may lead to private addresses' }).click();
+        await other.page.keyboard.press('Escape');
+        await other.page.getByRole('menu').waitFor({ state: 'hidden' });
         await check('a paired device');
         await page.getByRole('button', { name: 'Send', exact: true }).click();
         await page.getByLabel('Links').fill(`${origin.url}/file/sent.bin?size=1000`);
