@@ -529,4 +529,28 @@ export const scenes = {
       }
     },
   },
+
+  'a first visit fetches at most 150 kB of script, and screens bring their own': {
+    // What a worker answers is counted unpacked.
+    options: { serviceWorkers: 'block' },
+    async run({ page, url }) {
+      const scripts = () =>
+        page.evaluate(() => {
+          const all = performance.getEntriesByType('resource').filter((one) => new URL(one.name).pathname.endsWith('.js'));
+          return { bytes: all.reduce((sum, one) => sum + one.encodedBodySize, 0), left: all.filter((one) => one.encodedBodySize === 0).length };
+        });
+      await signIn(page, url, KEY);
+      await page.waitForTimeout(3000);
+      const first = await scripts();
+      if (first.bytes === 0 || first.bytes > 150_000) throw new Error(`a first visit fetches ${first.bytes} bytes of script`);
+      for (const name of SCREENS) {
+        await page.evaluate((to) => (location.hash = `#/${to}`), name);
+        await page.locator('main h1').first().waitFor();
+        await until(page, () => !document.querySelector('.skeleton'));
+      }
+      const all = await scripts();
+      console.log(`        first visit ${(first.bytes / 1000).toFixed(1)} kB of script, every screen ${(all.bytes / 1000).toFixed(1)} kB`);
+      if (all.bytes > 260_000) throw new Error(`every screen together fetches ${all.bytes} bytes of script`);
+    },
+  },
 };

@@ -1,6 +1,7 @@
 // Pictures of every screen, to look at and for the README: wide and on a phone, light and dark, English and Chinese.
 //   SVC_BIN=… node tests/e2e/shots.mjs        writes host/web/screens/*.webp
 //   SVC_BIN=… node tests/e2e/shots.mjs png    writes tests/e2e/out/shots/*.png
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { startOrigin } from './origin.mjs';
@@ -21,8 +22,15 @@ const browser = await launch();
 const add = (path, more = {}) => service.api('POST', 'tasks', { url: `${origin.url}/${path}`, ...more });
 
 async function furnish() {
-  await add('file/ubuntu-26.04-desktop-amd64.iso?size=900000000&rate=800000');
-  await add('file/dataset-09.tar.zst?size=2200000000&rate=3000000');
+  const plugin = `${service.root}/checksum-list.zip`;
+  const run = (...words) => execFileSync(service.binary, words, { env: { ...process.env, SVC_URL: service.url, SVC_TOKEN: KEY } });
+  run('plugin', 'pack', fileURLToPath(new URL('../../../../examples/plugin-js', import.meta.url)), '--output', plugin);
+  run('plugin', 'install', plugin);
+  const list = (await service.api('GET', 'plugins')).find((one) => one.identity === 'checksum-list-js@example');
+  await service.api('PUT', `plugins/${list.identity}/enabled`, { enabled: true, consent: list.pending.digest });
+  for (const name of ['archive-item@svc', 'hls@svc', 'unpack@svc']) run('market', 'install', name, '--yes');
+  await add('file/ubuntu-26.04-desktop-amd64.iso?size=900000000&rate=80000');
+  await add('file/dataset-09.tar.zst?size=2200000000&rate=300000');
   await add('gone/report-final.pdf');
   await add('login/private-archive.zip');
   await add('status/404/season-2-episode-7-with-a-very-long-name-that-does-not-fit-into-its-column.mkv');
@@ -59,8 +67,9 @@ async function round(language, locale, [device, width, height, isTouch], scheme)
   await settled();
   await shot('set-up');
   await page.goto(served.url);
-  await page.locator('input[type=password]').fill(KEY);
+  await page.locator('input[type=password]').waitFor();
   await shot('login');
+  await page.locator('input[type=password]').fill(KEY);
   await page.keyboard.press('Enter');
   await page.locator('[data-id]').first().waitFor();
   await page.waitForTimeout(700);
@@ -69,7 +78,7 @@ async function round(language, locale, [device, width, height, isTouch], scheme)
   await page.locator('aside dl').first().waitFor();
   await page.waitForTimeout(1200);
   await shot('details');
-  await go(`add?url=${encodeURIComponent(`${origin.url}/release/1.0/disk.iso\nmagnet:?xt=urn:btih:${'c'.repeat(40)}&dn=Some+Magnet`)}`);
+  await go(`add?url=${encodeURIComponent(`${origin.url}/release/1.0/SHA256SUMS\nmagnet:?xt=urn:btih:${'c'.repeat(40)}&dn=Some+Magnet`)}`);
   await page.getByRole('dialog').waitFor();
   await page.waitForTimeout(900);
   await shot('add');
