@@ -26,7 +26,7 @@ async function add(page, text) {
 /** The screens beside the list. */
 const SCREENS = [
   'queues', 'feeds', 'feeds/new', 'plugins', 'plugins/unpack%40svc', 'market', 'market/sources', 'devices',
-  ...['page', 'downloads', 'speed', 'torrents', 'seeding', 'network', 'plugins', 'after', 'webhooks', 'sites', 'access', 'api', 'metrics', 'logs', 'about'].map((part) => `settings/${part}`),
+  ...['page', 'downloads', 'speed', 'torrents', 'seeding', 'network', 'link', 'plugins', 'after', 'webhooks', 'sites', 'access', 'api', 'metrics', 'logs', 'about'].map((part) => `settings/${part}`),
 ];
 
 export const scenes = {
