@@ -378,6 +378,27 @@ const TABLE: &[(&str, &str, Is, &str, &str)] = &[
         "The User-Agent header of requests; empty: that of the service.",
     ),
     (
+        "link_mdns",
+        "link",
+        Is::Kind(SettingKind::Switch),
+        "",
+        "Other devices in the network find this one by mDNS, and it finds them when it searches.",
+    ),
+    (
+        "link_interfaces",
+        "link",
+        Is::Kind(SettingKind::Text),
+        "",
+        "Network interfaces on which devices find each other, separated by commas; empty: all.",
+    ),
+    (
+        "link_save_roots",
+        "link",
+        Is::Kind(SettingKind::Text),
+        "",
+        "Directories below which paired devices may save besides the usual one, separated like those of PATH.",
+    ),
+    (
         "plugin_auto_update",
         "plugins",
         Is::Kind(SettingKind::Switch),

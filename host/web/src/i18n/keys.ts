@@ -994,6 +994,12 @@ export interface Words {
   "setting.file_missing_action=keep": null;
   "setting.global_user_agent": null;
   "setting.global_user_agent.help": null;
+  "setting.link_interfaces": null;
+  "setting.link_interfaces.help": null;
+  "setting.link_mdns": null;
+  "setting.link_mdns.help": null;
+  "setting.link_save_roots": null;
+  "setting.link_save_roots.help": null;
   "setting.max_auto_retries": null;
   "setting.max_auto_retries.help": null;
   "setting.max_concurrent_tasks": null;
@@ -1062,6 +1068,7 @@ export interface Words {
   "settings.foundNone": null;
   "settings.hostLimits": { count: number };
   "settings.hostLimitsForget": null;
+  "settings.link": null;
   "settings.logs": null;
   "settings.metrics": null;
   "settings.network": null;

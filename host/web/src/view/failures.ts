@@ -37,7 +37,7 @@ export const failures: Record<FailureKind, Failure> = {
   'server-error': { text: 'failure.server-error', remedies: later },
   'unexpected-status': { text: 'failure.unexpected-status', remedies: contradiction },
   'too-many-redirects': { text: 'failure.too-many-redirects', remedies: contradiction },
-  'forbidden-redirect': { text: 'failure.forbidden-redirect', remedies: contradiction },
+  'forbidden-redirect': { text: 'failure.forbidden-redirect', remedies: ['replaceLink', 'copyReport', 'retry'] },
   'malformed-response': { text: 'failure.malformed-response', remedies: contradiction },
   'range-mismatch': { text: 'failure.range-mismatch', remedies: contradiction },
   encoding: { text: 'failure.encoding', remedies: contradiction },

@@ -1,11 +1,23 @@
 // A web server with files of any size at any rate, and with every kind of trouble.
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
+
+/** A release: what `SHA256SUMS` lists. */
+const RELEASE = { 'disk.iso': 400_000, 'notes.txt': 900, 'docs/manual.pdf': 30_000 };
+
+function content(size) {
+  return Buffer.alloc(size, BLOCK);
+}
 
 const BLOCK = Buffer.alloc(16_384, 'svc');
 
-/** `/file/NAME?size=BYTES&rate=BYTES_PER_SECOND`, `/status/CODE/NAME`, `/login/NAME`, `/html/NAME`, `/loop/NAME`. */
+/**
+ * `/file/NAME?size=BYTES&rate=BYTES_PER_SECOND`, `/status/CODE/NAME`, `/login/NAME`, `/html/NAME`, `/loop/NAME`, a release below
+ * `/release/`, and `/feed.xml` with the names in `episodes`.
+ */
 export async function startOrigin() {
   const sockets = new Set();
+  const episodes = ['Show S01E01', 'Show S01E02', 'Other S01E01'];
   const server = createServer((request, response) => {
     const url = new URL(request.url, 'http://origin');
     const [, what, second] = url.pathname.split('/');
@@ -30,7 +42,20 @@ export async function startOrigin() {
       return response.end();
     }
     if (what === 'gone') return fail(410);
-    const size = Number(url.searchParams.get('size') ?? 1000);
+    const say = (type, text) => {
+      response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
+      response.end(request.method === 'HEAD' ? undefined : text);
+    };
+    const released = RELEASE[url.pathname.replace(/^\/release\/1\.0\//, '')];
+    if (url.pathname === '/release/1.0/SHA256SUMS') {
+      const lines = Object.entries(RELEASE).map(([name, size]) => `${createHash('sha256').update(content(size)).digest('hex')}  ${name}\n`);
+      return say('text/plain', lines.join(''));
+    }
+    if (what === 'feed.xml') {
+      const items = episodes.map((title) => `<item><title>${title}</title><guid>${title}</guid><enclosure url="http://${request.headers.host}/file/${encodeURIComponent(title)}.mkv?size=2000" type="video/x-matroska" length="2000"/></item>`);
+      return say('application/rss+xml', `<rss version="2.0"><channel><title>Shows</title>${items.join('')}</channel></rss>`);
+    }
+    const size = released ?? Number(url.searchParams.get('size') ?? 1000);
     const rate = Number(url.searchParams.get('rate') ?? 0);
     let [from, to] = [0, size - 1];
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
@@ -83,6 +108,7 @@ export async function startOrigin() {
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
+    episodes,
     stop: () =>
       new Promise((done) => {
         server.close(done);

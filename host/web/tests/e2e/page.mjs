@@ -25,8 +25,8 @@ export async function pageOf(service) {
   return { url: `http://127.0.0.1:${server.httpServer.address().port}`, stop: () => new Promise((done) => server.httpServer.close(done)) };
 }
 
-export async function open(browser, { width = 1440, height = 900, scheme = 'light', language = 'en-GB', isTouch = false, allowed = [] } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: language, hasTouch: isTouch, isMobile: isTouch, acceptDownloads: true });
+export async function open(browser, { width = 1440, height = 900, scheme = 'light', language = 'en-GB', isTouch = false, serviceWorkers = 'allow', allowed = [] } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: language, hasTouch: isTouch, isMobile: isTouch, acceptDownloads: true, serviceWorkers });
   const page = await context.newPage();
   const problems = [];
   const note = (text) => {

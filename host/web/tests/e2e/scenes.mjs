@@ -1,7 +1,9 @@
 // What people do, against the real service. Each scene gets its own service, origin and browser context.
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { KEY } from './service.mjs';
+import { fileURLToPath } from 'node:url';
+import { KEY, Service } from './service.mjs';
 import { open, signIn } from './page.mjs';
 
 const row = (page, name) => page.getByRole('row').filter({ hasText: name });
@@ -20,6 +22,12 @@ async function add(page, text) {
   await page.getByRole('textbox', { name: /Links, magnet links/ }).fill(text);
   await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
 }
+
+/** The screens beside the list. */
+const SCREENS = [
+  'queues', 'feeds', 'feeds/new', 'plugins', 'plugins/unpack%40svc', 'market', 'market/sources', 'devices',
+  ...['page', 'downloads', 'speed', 'torrents', 'seeding', 'network', 'link', 'plugins', 'after', 'webhooks', 'sites', 'access', 'api', 'metrics', 'logs', 'about'].map((part) => `settings/${part}`),
+];
 
 export const scenes = {
   'the set-up link leads to an empty list': {
@@ -397,6 +405,152 @@ export const scenes = {
       await check('phone add');
       await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).tap();
       await row(page, 'added.bin').waitFor();
+    },
+  },
+
+  'from the set-up link to the files of a plugin': {
+    hasKey: false,
+    allowed: [/status of 403|WebSocket connection/],
+    async run({ page, url, origin, service, check }) {
+      const plugin = join(service.root, 'checksum-list.zip');
+      execFileSync(service.binary, ['plugin', 'pack', fileURLToPath(new URL('../../../../examples/plugin-js', import.meta.url)), '--output', plugin]);
+      await page.goto(`${url}/#setup=${service.setupCode}`);
+      await page.getByLabel('New access key').fill(KEY);
+      await page.getByLabel('The same again').fill(KEY);
+      await page.getByRole('button', { name: 'Set key' }).click();
+      await page.getByRole('heading', { name: 'Paste a link to begin' }).waitFor();
+      await page.keyboard.press('g');
+      await page.keyboard.press('p');
+      await page.locator('input[type=file][accept*=zip]').setInputFiles(plugin);
+      const consent = page.getByRole('dialog').filter({ hasText: 'Checksum list 0.1.0 wants to run' });
+      await consent.waitFor();
+      await check('consent');
+      await consent.getByRole('button', { name: 'Allow and run' }).click();
+      await consent.waitFor({ state: 'hidden' });
+      await check('a plugin');
+      await page.keyboard.press('g');
+      await page.keyboard.press('t');
+      await page.locator('[data-grid]').waitFor();
+      await page.keyboard.press('n');
+      await page.getByRole('textbox', { name: /Links, magnet links/ }).fill(`${origin.url}/release/1.0/SHA256SUMS`);
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('3 files').first().waitFor();
+      await dialog.getByText('Checksum list').first().waitFor();
+      await check('what a plugin finds');
+      await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+      for (const name of ['disk.iso', 'notes.txt', 'manual.pdf']) await row(page, name).getByText('Done').waitFor();
+      await page.getByRole('group', { name: 'Filters' }).getByText('Groups').waitFor();
+      await check('a finished group');
+      const tasks = await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer);
+      equal(new Set(tasks.map((task) => task.groupId)).size, 1, 'groups');
+    },
+  },
+
+  'a feed is tried, subscribed to, and brings a file': {
+    async run({ page, url, origin, check }) {
+      await signIn(page, url, KEY, '#/tasks');
+      await page.keyboard.press('g');
+      await page.keyboard.press('f');
+      await page.getByRole('button', { name: 'Add feed' }).click();
+      await page.getByLabel('Address', { exact: true }).fill(`${origin.url}/feed.xml`);
+      await page.getByLabel('Include').first().fill('show');
+      await page.getByText('Would add 2 downloads').waitFor();
+      await check('a feed is tried');
+      await page.getByRole('switch', { name: 'Links may lead to private addresses' }).click();
+      await page.getByRole('button', { name: 'Subscribe' }).click();
+      await page.getByRole('heading', { name: 'Shows' }).waitFor();
+      await page.getByText('Show S01E02').waitFor();
+      origin.episodes.push('Show S01E03');
+      // A feed that was just read is not read again within the same second.
+      await page.waitForTimeout(1100);
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await page.getByText('Show S01E03').waitFor();
+      await check('items of a feed');
+      await page.getByRole('link', { name: 'Task', exact: true }).click();
+      await row(page, 'Show S01E03').getByText('Done').waitFor();
+    },
+  },
+
+  'two services are paired, and one sends the other a download': {
+    async run({ page, browser, url, origin, service, check }) {
+      const second = await Service.start(service.binary);
+      const other = await open(browser);
+      try {
+        for (const [which, address] of [[page, url], [other.page, second.url]]) {
+          await signIn(which, address, KEY);
+          await which.keyboard.press('g');
+          await which.keyboard.press('d');
+          await which.getByText('No paired devices').waitFor();
+          await which.getByRole('button', { name: 'Pair a device' }).click();
+        }
+        await other.page.getByRole('button', { name: 'Show a code' }).click();
+        const code = await other.page.locator('p.code').innerText();
+        await check('pairing');
+        await page.getByLabel('Code').fill(code.replace(/\D/g, ''));
+        await page.getByLabel('Its address').fill(new URL(second.url).host);
+        await page.getByRole('button', { name: 'Connect' }).click();
+        const digits = (which) => which.locator('p.digits').innerText();
+        await other.page.getByText('wants to pair').waitFor();
+        equal(await digits(page), await digits(other.page), 'digits of both');
+        await check('digits');
+        await other.page.getByRole('button', { name: 'The same' }).click();
+        await page.getByRole('button', { name: 'The same' }).click();
+        await page.getByText('online', { exact: true }).waitFor();
+        // What a device sends may lead to public addresses only, unless its owner says otherwise.
+        await other.page.getByRole('button', { name: /^More for/ }).click();
+        await other.page.getByRole('menuitemcheckbox', { name: 'Its links may lead to private addresses' }).click();
+        await other.page.keyboard.press('Escape');
+        await other.page.getByRole('menu').waitFor({ state: 'hidden' });
+        await check('a paired device');
+        await page.getByRole('button', { name: 'Send', exact: true }).click();
+        await page.getByLabel('Links').fill(`${origin.url}/file/sent.bin?size=1000`);
+        await check('send to a device');
+        await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click();
+        await page.getByRole('dialog').waitFor({ state: 'hidden' });
+        await other.page.keyboard.press('g');
+        await other.page.keyboard.press('t');
+        await row(other.page, 'sent.bin').getByText('Done').waitFor();
+        equal(other.problems, [], 'problems of the other device');
+      } finally {
+        await other.context.close();
+        await second.stop();
+      }
+    },
+  },
+
+  'every screen opens and axe finds nothing': {
+    async run({ page, url, check }) {
+      await signIn(page, url, KEY);
+      for (const name of SCREENS) {
+        await page.evaluate((to) => (location.hash = `#/${to}`), name);
+        await page.locator('main h1').first().waitFor();
+        await until(page, () => !document.querySelector('[aria-busy=true], .skeleton'));
+        await check(name);
+      }
+    },
+  },
+
+  'a first visit fetches at most 150 kB of script, and screens bring their own': {
+    // What a worker answers is counted unpacked.
+    options: { serviceWorkers: 'block' },
+    async run({ page, url }) {
+      const scripts = () =>
+        page.evaluate(() => {
+          const all = performance.getEntriesByType('resource').filter((one) => new URL(one.name).pathname.endsWith('.js'));
+          return { bytes: all.reduce((sum, one) => sum + one.encodedBodySize, 0), left: all.filter((one) => one.encodedBodySize === 0).length };
+        });
+      await signIn(page, url, KEY);
+      await page.waitForTimeout(3000);
+      const first = await scripts();
+      if (first.bytes === 0 || first.bytes > 150_000) throw new Error(`a first visit fetches ${first.bytes} bytes of script`);
+      for (const name of SCREENS) {
+        await page.evaluate((to) => (location.hash = `#/${to}`), name);
+        await page.locator('main h1').first().waitFor();
+        await until(page, () => !document.querySelector('.skeleton'));
+      }
+      const all = await scripts();
+      console.log(`        first visit ${(first.bytes / 1000).toFixed(1)} kB of script, every screen ${(all.bytes / 1000).toFixed(1)} kB`);
+      if (all.bytes > 260_000) throw new Error(`every screen together fetches ${all.bytes} bytes of script`);
     },
   },
 };

@@ -27,11 +27,11 @@ export class Service {
     this.log = '';
   }
 
-  /** With `hasKey` false the service waits for its set-up. */
-  static async start(binary, { hasKey = true } = {}) {
+  /** With `hasKey` false the service waits for its set-up; `name` is what other devices call it. */
+  static async start(binary, { hasKey = true, name = 'Svc' } = {}) {
     const root = mkdtempSync(join(tmpdir(), 'svc-e2e-'));
     for (const name of ['data', 'save']) mkdirSync(join(root, name));
-    const environment = { ...process.env, SVC_MDNS: '0', ...(hasKey ? { SVC_TOKEN: KEY } : {}) };
+    const environment = { ...process.env, SVC_MDNS: '0', SVC_LINK_NAME: name, ...(hasKey ? { SVC_TOKEN: KEY } : {}) };
     const service = new Service(binary, await freePort(), root, environment);
     await service.launch();
     return service;

@@ -1,1 +1,0 @@
-import{s as e}from"./Icon-F0i8dgMS.js";import{r as t}from"./circle-alert-BGhKmeTI.js";import{t as n}from"./preferences.svelte-BrIo50Z0.js";var r=new Map;function i(){let[i,{units:a}]=[e(),n.values],o=`${i} ${a}`,s=r.get(o);return s||r.set(o,s=new t(i,a)),s}export{i as t};
