@@ -1470,6 +1470,10 @@ export interface LinkDeviceInfo {
   acceptsTasks: boolean;
   /** Whether URLs that it sends may lead to private addresses. */
   allowPrivate: boolean;
+  /** How many downloads of it are taken within 24 hours. */
+  dailyTasks: number;
+  /** How many were taken within the last 24 hours. */
+  tasksToday: number;
   /** Downloads that wait for it. */
   queued: number;
 }
@@ -1557,6 +1561,8 @@ export interface LinkOutboxEntry {
   expiresAt: number;
   /** Attempts so far. */
   attempts: number;
+  /** Why the last attempt failed; empty: there was none yet. */
+  lastError: string;
   /** Why the other device refused it; it is then not sent again. Empty: it waits. */
   error: string;
 }
@@ -1704,6 +1710,8 @@ export interface LinkUpdateParams {
   acceptsTasks?: boolean | null;
   /** Let URLs that it sends lead to private addresses. */
   allowPrivate?: boolean | null;
+  /** Take at most this many downloads of it within 24 hours, up to 4,096. */
+  dailyTasks?: number | null;
 }
 
 /** An account that somebody is logged in to. */
@@ -1954,6 +1962,9 @@ export interface PendingCaptureDto {
   fileSize: number;
   /** The URL of the page that contains the link. */
   referrer: string;
+  /** `link:` and the fingerprint of the paired device that sent it, or the extension that did so without a key; empty: another
+   * sender. */
+  createdBy?: string;
   /** The directory; empty: the default one. */
   saveDir: string;
   /** Whether it was submitted with cookies. */
