@@ -49,8 +49,9 @@ try {
   await create();
   console.log(`${tasks} tasks made in ${Math.round((performance.now() - begin) / 1000)} s`);
   await page.waitForFunction((count) => document.querySelector('[data-grid]')?.getAttribute('aria-rowcount') === String(count + 1), tasks, { timeout: 120_000 });
-  const active = await page.locator('nav button', { hasText: 'Downloading' }).innerText();
-  console.log(`running: ${active.replace(/\D+/g, '')}`);
+  const active = async () => Number((await page.locator('nav button', { hasText: 'Downloading' }).innerText()).replace(/\D+/g, ''));
+  for (const end = Date.now() + 60_000; (await active()) < Math.min(running, tasks) && Date.now() < end; ) await page.waitForTimeout(500);
+  console.log(`running: ${await active()}`);
   const cdp = await context.newCDPSession(page);
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
   const metric = async (name) => (await cdp.send('Performance.getMetrics')).metrics.find((one) => one.name === name).value;
