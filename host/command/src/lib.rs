@@ -6,7 +6,7 @@
 //! *Never* depends on a command, and opens no connection.
 //!
 //! # Layers
-//! - `log`
+//! - `log`, `ssh`
 //! - `print`, `runtime`
 //! - `terminal`
 //! - `amount`, `descriptors`, `directories`, `dumpable`, `environment`, `memory`, `netrc`, `prompt`, `stop`
@@ -24,6 +24,7 @@ pub mod netrc;
 mod print;
 pub mod prompt;
 pub mod runtime;
+pub mod ssh;
 pub mod stop;
 pub mod terminal;
 mod usage;
