@@ -14,12 +14,14 @@
 //! - `run`, `directory`: one run of a job, and the listing of a directory
 //! - `session`: requests and replies
 //! - `login`: the SSH connection
-//! - `host_key`, `access`, `rsa_key`: which server it has to be, who connects where, and signatures of the user's RSA keys
+//! - `host_key`, `access`: which server it has to be, and who connects where
+//! - `agent`, `rsa_key`: the user's `ssh-agent`, and signatures of the user's RSA keys
 //! - `shared`: state of all runs
 //! - `facts`: size and time of a file
 //! - `known_hosts`, `place`, `packet`: what the user's file, URLs and servers say
 
 mod access;
+mod agent;
 mod directory;
 mod facts;
 mod host_key;

@@ -22,21 +22,18 @@ use russh::{
     kex,
     keys::{
         Algorithm, EcdsaCurve, HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKeyBase64 as _,
-        PublicKeyOrCertificate,
-        agent::{AgentIdentity, client::AgentClient},
-        ssh_key::private::KeypairData,
+        PublicKeyOrCertificate, agent::AgentIdentity, ssh_key::private::KeypairData,
     },
     mac,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::UnixStream,
     time::timeout,
 };
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 use transfer::{Failure, Secret, failure::FailureKind, run::background::blocking};
 
-use crate::{access::Access, host_key::Expected, rsa_key::RsaKey, shared::Shared};
+use crate::{access::Access, agent, host_key::Expected, rsa_key::RsaKey, shared::Shared};
 
 /// Bytes that a server may send before it is told to go on. As many as are asked for at once, and a little more.
 const WINDOW_BYTES: u32 = 8 * 1024 * 1024;
@@ -368,11 +365,10 @@ impl Attempts<'_> {
         if !self.takes(russh::MethodKind::PublicKey) {
             return Ok(false);
         }
-        let Ok(stream) = UnixStream::connect(socket).await else {
+        let Ok(mut agent) = agent::connect(socket).await else {
             self.tried.push(format!("no agent answers at {}", socket.display()));
             return Ok(false);
         };
-        let mut agent = AgentClient::connect(stream);
         let Ok(identities) = agent.request_identities().await else {
             self.tried.push("the agent did not tell its keys".to_owned());
             return Ok(false);
