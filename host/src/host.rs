@@ -14,6 +14,7 @@ use service::Service;
 use transfer::{Failure, Transport};
 use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
+use transfer_sftp::SftpTransport;
 
 use crate::{plugins, programs};
 
@@ -50,6 +51,7 @@ pub struct Builder {
     system_proxy: SystemProxy,
     http: transfer_http::Config,
     ftp: transfer_ftp::Config,
+    sftp: transfer_sftp::Config,
     transports: Vec<Arc<dyn Transport>>,
     peer_addresses: Option<Vec<IpAddr>>,
     svc: Option<PathBuf>,
@@ -119,6 +121,14 @@ impl Builder {
         self
     }
 
+    /// The configuration of SFTP downloads. By default no host key is known and there is no key to log in with;
+    /// `transfer_sftp::Config` names the files and the agent.
+    #[must_use]
+    pub fn sftp(mut self, config: transfer_sftp::Config) -> Self {
+        self.sftp = config;
+        self
+    }
+
     /// The addresses on which peers of torrents are accepted; by default all of this machine. The port is a setting of the
     /// service, and none is open before the first torrent.
     #[must_use]
@@ -127,7 +137,7 @@ impl Builder {
         self
     }
 
-    /// Adds a transport beside HTTP, FTP and BitTorrent.
+    /// Adds a transport beside HTTP, FTP, SFTP and BitTorrent.
     #[must_use]
     pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
         self.transports.push(transport);
@@ -148,6 +158,7 @@ impl Builder {
         let mut transports = self.transports;
         transports.push(Arc::new(HttpTransport::new(self.http)?));
         transports.push(Arc::new(FtpTransport::new(self.ftp)?));
+        transports.push(Arc::new(SftpTransport::new(self.sftp)?));
         let mut config = daemon::Config::new(&self.data_dir, &self.save_dir);
         config.engine.system_proxy = self.system_proxy;
         config.market = plugins::market();
@@ -195,6 +206,7 @@ impl Host {
             system_proxy: SystemProxy::default(),
             http: transfer_http::Config::default(),
             ftp: transfer_ftp::Config::default(),
+            sftp: transfer_sftp::Config::default(),
             transports: Vec::new(),
             peer_addresses: None,
             svc: None,

@@ -9,6 +9,7 @@ use engine::{ProxyMode, Settings};
 use service::Service;
 use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
+use transfer_sftp::SftpTransport;
 
 use crate::{Refused, plan::Plan, session::Session};
 
@@ -41,12 +42,14 @@ impl InMemory {
             .map_err(|failure| Refused::bad_value("ca-certificate", &failure.message))?;
         let ftp = FtpTransport::new(plan.ftp.clone())
             .map_err(|failure| Refused::bad_value("ca-certificate", &failure.message))?;
+        let sftp = SftpTransport::new(plan.sftp.clone())
+            .map_err(|failure| Refused::bad_value("ca-certificate", &failure.message))?;
         let mut config = daemon::Config::in_memory(&plan.directory);
         config.engine.adopts = true;
         config.engine.system_proxy = plan.proxy.clone();
         config.engine.netrc = plan.netrc.clone().map(Arc::new);
         config.torrents = Some(torrents(plan)?);
-        let daemon = Daemon::start(config, vec![Arc::new(transport), Arc::new(ftp)])
+        let daemon = Daemon::start(config, vec![Arc::new(transport), Arc::new(ftp), Arc::new(sftp)])
             .await
             .map_err(Refused::of)?;
         let engine = daemon.engine().clone();

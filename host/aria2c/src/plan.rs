@@ -12,7 +12,7 @@ use aria2::{
     files::{self, Entry},
     option::{self, Options, Row},
 };
-use command::{environment::Environment, netrc};
+use command::{environment::Environment, netrc, ssh};
 use engine::SystemProxy;
 use metainfo::Magnet;
 use transfer::{CookieJar, Netrc, SafeUrl};
@@ -78,6 +78,7 @@ pub(super) struct Plan {
     pub(super) directory: PathBuf,
     pub(super) transport: transfer_http::Config,
     pub(super) ftp: transfer_ftp::Config,
+    pub(super) sftp: transfer_sftp::Config,
     /// Settings of the session of all torrents.
     pub(super) torrents: BTreeMap<String, String>,
     pub(super) proxy: SystemProxy,
@@ -131,6 +132,7 @@ impl Plan {
             wanted,
             saving: saving(&options, &current, command_line_options),
             hooks: Hooks::new(&options),
+            sftp: sftp(&ftp(&transport), ssh::config(environment)),
             ftp: ftp(&transport),
             transport,
             proxy: proxies(&options, environment)?,
@@ -297,6 +299,18 @@ fn ftp(http: &transfer_http::Config) -> transfer_ftp::Config {
         },
         ca_certificate: http.ca_certificate.clone(),
         family: http.family,
+        ..usual
+    }
+}
+
+/// What the options for all downloads mean for SFTP. Unlike aria2, which takes any host key if none is named, the user's
+/// `known_hosts` decides then.
+fn sftp(ftp: &transfer_ftp::Config, usual: transfer_sftp::Config) -> transfer_sftp::Config {
+    transfer_sftp::Config {
+        connect_timeout: ftp.connect_timeout,
+        stall_timeout: ftp.stall_timeout,
+        ca_certificate: ftp.ca_certificate.clone(),
+        family: ftp.family,
         ..usual
     }
 }

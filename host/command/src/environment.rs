@@ -48,6 +48,18 @@ pub const DEBUGGABLE: &str = "SVC_DEBUGGABLE";
 /// Where a host keeps the key of stored secrets: `file` or `desktop`.
 pub const KEYS: &str = "SVC_KEYS";
 
+/// A private key to log in to SSH servers with.
+pub const SSH_KEY: &str = "SVC_SSH_KEY";
+
+/// The socket of the agent that has the user's SSH keys, set by the agent or the desktop.
+const SSH_AGENT: &str = "SSH_AUTH_SOCK";
+
+/// The name of the user, set by the system.
+const USER: &str = "USER";
+
+/// [`USER`] where only this is set.
+const LOGIN_NAME: &str = "LOGNAME";
+
 /// The address of the user's session bus, set by the desktop.
 const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
@@ -97,6 +109,12 @@ pub struct Environment {
     pub key_passphrase: Option<Secret>,
     /// [`KEY_PASSPHRASE_FILE`], if set and not empty.
     pub key_passphrase_file: Option<PathBuf>,
+    /// [`SSH_KEY`], if set and not empty.
+    pub ssh_key: Option<PathBuf>,
+    /// `SSH_AUTH_SOCK`, if set and not empty.
+    pub ssh_agent: Option<PathBuf>,
+    /// `USER`, else `LOGNAME`.
+    pub user: Option<String>,
     /// `DBUS_SESSION_BUS_ADDRESS`, if set and not empty.
     pub session_bus: Option<String>,
     /// `DBUS_SYSTEM_BUS_ADDRESS`, if set and not empty.
@@ -124,6 +142,9 @@ impl Environment {
             language: variable(LANGUAGE).and_then(|text| language(&text)),
             key_passphrase: variable(KEY_PASSPHRASE).map(Secret::new),
             key_passphrase_file: variable(KEY_PASSPHRASE_FILE).map(PathBuf::from),
+            ssh_key: variable(SSH_KEY).map(PathBuf::from),
+            ssh_agent: variable(SSH_AGENT).map(PathBuf::from),
+            user: variable(USER).or_else(|| variable(LOGIN_NAME)),
             session_bus: variable(SESSION_BUS),
             system_bus: variable(SYSTEM_BUS),
             runtime_dir: variable(RUNTIME_DIR).map(PathBuf::from),

@@ -6,7 +6,7 @@
 //! *Never* depends on a command, and opens no connection.
 //!
 //! # Layers
-//! - `log`
+//! - `log`, `ssh`
 //! - `print`, `runtime`
 //! - `terminal`
 //! - `amount`, `browser`, `descriptors`, `directories`, `dumpable`, `environment`, `installation`, `memory`, `netrc`, `prompt`, `stop`
@@ -26,6 +26,7 @@ pub mod netrc;
 mod print;
 pub mod prompt;
 pub mod runtime;
+pub mod ssh;
 pub mod stop;
 pub mod terminal;
 mod usage;

@@ -10,7 +10,8 @@ use engine::{ProxyChoice, QueueId, SeedLimit, SeedLimits, Site, Task, TaskSpec};
 use protocol::{CreateTaskRequest, ErrorCode, RequestBody, Requester, RpcError};
 use serde_json::{Map, Value};
 use transfer::{
-    Checksum, Credentials, FileName, GivenBy, OnConflict, RequestOptions, RetryPolicy, SafeUrl, Secret, UserHost,
+    Checksum, Credentials, FileName, GivenBy, HostKeyFingerprint, OnConflict, RequestOptions, RetryPolicy, SafeUrl,
+    Secret, UserHost,
     pieces::InvalidPieces,
     source::{is_harmless_header, without_login_and_fragment},
 };
@@ -82,6 +83,7 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
         no_seed,
         seed_ratio_limit_milli,
         seed_time_limit_secs,
+        ssh_host_key,
     } = request;
     for (field, is_given) in [
         ("torrentB64", torrent_b64.is_some()),
@@ -159,6 +161,10 @@ pub(crate) fn spec(request: CreateTaskRequest, hint_bytes: Option<i64>) -> Resul
             referrer: without_login_and_fragment(&referrer),
             user_agent,
             credentials: (!http_user.is_empty()).then(|| credentials(&http_user, &http_password)),
+            ssh_host_key: optional(&ssh_host_key)
+                .map(str::parse::<HostKeyFingerprint>)
+                .transpose()
+                .map_err(|error| invalid("sshHostKey", error.to_string()))?,
         },
         // Not in a request: set by the caller, the engine or a group.
         resolution: None,
@@ -251,6 +257,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         referrer,
         user_agent,
         credentials,
+        ssh_host_key,
     } = request;
     let mut urls = urls.iter().map(|url| url.expose().to_owned());
     let (http_user, http_password) = match &credentials {
@@ -281,6 +288,7 @@ pub fn request(task: &Task) -> CreateTaskRequest {
         headers: (!headers.is_empty()).then(|| headers.into_iter().map(exposed).collect()),
         http_user,
         http_password,
+        ssh_host_key: ssh_host_key.map(|key| key.to_string()).unwrap_or_default(),
         speed_limit_bytes,
         file_exists_behavior: on_conflict.map_or("", OnConflict::name).to_owned(),
         max_connections,

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::RangeInclusive, path::PathBuf, sync::Arc, 
 use clap::{Args, ValueEnum, ValueHint, builder::RangedU64ValueParser};
 use command::{amount, environment};
 use engine::{SeedLimit, SeedLimits};
-use transfer::{ConnectionPlan, OnConflict, RetryPolicy, TorrentOptions};
+use transfer::{ConnectionPlan, HostKeyFingerprint, OnConflict, RetryPolicy, TorrentOptions};
 
 /// Limit of segments per file; more would burden servers without a gain.
 pub const SEGMENTS: RangeInclusive<u16> = 0..=64;
@@ -177,6 +177,9 @@ pub struct RequestArgs {
     /// File whose first line is the password
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub http_password_file: Option<PathBuf>,
+    /// The key that an SSH server has to have, such as SHA256:…; without this, one of its keys in ~/.ssh/known_hosts
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub ssh_host_key: Option<HostKeyFingerprint>,
     /// Request method [default: GET, or POST if there is something to send]
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
@@ -202,6 +205,9 @@ pub struct ConnectionArgs {
     /// Trust these certificate authorities (PEM) instead of the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ca_certificate: Option<PathBuf>,
+    /// Log in to SSH servers with this private key [default: those of the agent and in ~/.ssh]
+    #[arg(long, value_name = "FILE", env = environment::SSH_KEY, value_hint = ValueHint::FilePath)]
+    pub ssh_key: Option<PathBuf>,
     /// Connect over IPv4 only
     #[arg(short = '4', long)]
     pub ipv4: bool,

@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, path::Path};
 
 use command::{UsageError, amount};
 use engine::{ProxyChoice, TaskSpec};
-use transfer::{Checksum, Credentials, FileName, Secret};
+use transfer::{Checksum, Credentials, FileName, InvalidFingerprint, Secret};
 
 use crate::{
     args::{MAX_CONNECTIONS, SEGMENTS, parse_min_split},
@@ -51,6 +51,10 @@ fn apply_one(task: &mut TaskSpec, option: &FileOption<'_>) -> Result<(), UsageEr
             task.max_not_found = value.parse().map_err(|_| refuse("write a number from 0".to_owned()))?;
         }
         OptionName::CheckIntegrity => task.check_integrity = parse_bool(value).map_err(refuse)?,
+        OptionName::SshHostKey => {
+            let key: Result<_, InvalidFingerprint> = value.parse();
+            request.ssh_host_key = Some(key.map_err(|error| refuse(error.to_string()))?);
+        }
         OptionName::NoNetrc => task.no_netrc = parse_bool(value).map_err(refuse)?,
     }
     Ok(())

@@ -59,6 +59,7 @@ option_names! {
     MaxFileNotFound = "max-file-not-found",
     CheckIntegrity = "check-integrity",
     NoNetrc = "no-netrc",
+    SshHostKey = "ssh-host-key-md",
 }
 
 /// Parses the entries of `text` lazily, in order. Ends after the first error.

@@ -38,6 +38,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use transfer::{Lanes, Transport};
 use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
+use transfer_sftp::SftpTransport;
 use transfer_torrent::{Following, Torrents};
 
 pub use args::GetArgs;
@@ -65,7 +66,7 @@ pub fn long_help() -> String {
 }
 
 /// The schemes of the URLs that can be downloaded.
-const SCHEMES: [&str; 6] = ["http", "https", "ftp", "ftpes", "ftps", "magnet"];
+const SCHEMES: [&str; 7] = ["http", "https", "ftp", "ftpes", "ftps", "sftp", "magnet"];
 
 /// Executes the command.
 pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
@@ -75,6 +76,8 @@ pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let transport = HttpTransport::new(plan::transport_config(&args.connection))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
     let ftp = FtpTransport::new(plan::ftp_config(&args.connection))
+        .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
+    let sftp = SftpTransport::new(plan::sftp_config(&args.connection, environment))
         .map_err(|failure| UsageError::new("--ca-certificate", failure.message))?;
     let plan = plan::Plan::new(args, &SCHEMES)?;
     memory::release_code();
@@ -87,6 +90,7 @@ pub fn run(args: GetArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let transports: Vec<Arc<dyn Transport>> = vec![
         following(Arc::new(transport.on(Lanes::here()))),
         following(Arc::new(ftp.on(Lanes::here()))),
+        following(Arc::new(sftp.on(Lanes::here()))),
         Arc::new(torrents.clone()),
     ];
     let exit = runtime.block_on(drive::drive(&plan, transports, &torrents, screen));

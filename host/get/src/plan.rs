@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use command::{UsageError, netrc};
+use command::{UsageError, environment::Environment, netrc, ssh};
 use engine::{ProxyChoice, TaskSpec};
 use transfer::{Lanes, Netrc, OnConflict, SafeUrl};
 use transfer_http::Family;
@@ -155,6 +155,20 @@ pub(super) fn ftp_config(args: &ConnectionArgs) -> transfer_ftp::Config {
         ca_certificate: http.ca_certificate,
         family: http.family,
         ..default
+    }
+}
+
+/// The configuration of the SFTP transport.
+pub(super) fn sftp_config(args: &ConnectionArgs, environment: &Environment) -> transfer_sftp::Config {
+    let (usual, http) = (ssh::config(environment), transport_config(args));
+    transfer_sftp::Config {
+        connect_timeout: http.connect_timeout,
+        reply_timeout: args.timeout.unwrap_or(usual.reply_timeout),
+        stall_timeout: args.timeout.unwrap_or(usual.stall_timeout),
+        ca_certificate: http.ca_certificate,
+        family: http.family,
+        key_file: args.ssh_key.clone(),
+        ..usual
     }
 }
 

@@ -407,6 +407,7 @@ fn request_options(args: &RequestArgs) -> Result<RequestOptions, UsageError> {
         referrer: text("--referer", &args.referer)?,
         user_agent: text("--user-agent", &args.user_agent)?,
         credentials: credentials(args)?,
+        ssh_host_key: args.ssh_host_key,
     })
 }
 

@@ -147,7 +147,8 @@ fn add(found: &mut Found, link: Link, folder: &str) -> Result<(), ImportError> {
     // The one of a plugin of JDownloader has its own scheme; the page is what a plugin here knows.
     let urls = [link.url, link.browser_url].into_iter().flatten();
     let mut urls = urls.filter_map(|url| SafeUrl::parse(&url).ok());
-    let Some(url) = urls.find(|url| matches!(url.scheme(), "http" | "https" | "ftp" | "ftps" | "magnet")) else {
+    let Some(url) = urls.find(|url| matches!(url.scheme(), "http" | "https" | "ftp" | "ftps" | "sftp" | "magnet"))
+    else {
         found.refuse(title, "its address is one that only JDownloader can open");
         return Ok(());
     };

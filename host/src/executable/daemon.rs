@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use command::{
     Exit, descriptors, directories,
     environment::{self, Environment},
-    log, memory, netrc, print_bytes, runtime,
+    log, memory, netrc, print_bytes, runtime, ssh,
     stop::StopRequests,
 };
 use daemon::{Config, Daemon, LearnedLimits, Logs, StartError};
@@ -15,6 +15,7 @@ use store::{BusAddress, KeyKeeping, KeyPlace, SecretService};
 use transfer::Netrc;
 use transfer_ftp::FtpTransport;
 use transfer_http::HttpTransport;
+use transfer_sftp::SftpTransport;
 
 use super::process::{GRACE, HostArgs, Keys, Places};
 use crate::{plugins, programs};
@@ -68,10 +69,11 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     config.market = plugins::market();
     let transport = HttpTransport::new(transfer_http::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
     let ftp = FtpTransport::new(transfer_ftp::Config::default()).map_err(|failure| anyhow::anyhow!(failure))?;
+    let sftp = SftpTransport::new(ssh::config(environment)).map_err(|failure| anyhow::anyhow!(failure))?;
     config.torrents = Some(transfer_torrent::Config::new(directories::torrents(&places.data))?);
-    config.learned_limits = Some(Arc::new(Learned(transport.clone(), ftp.clone())));
+    config.learned_limits = Some(Arc::new(Learned(transport.clone(), ftp.clone(), sftp.clone())));
     let daemon = tokio::select! {
-        started = Daemon::start(config, vec![Arc::new(transport), Arc::new(ftp)]) => started?,
+        started = Daemon::start(config, vec![Arc::new(transport), Arc::new(ftp), Arc::new(sftp)]) => started?,
         () = stop.next() => return Ok(Exit::Unfinished),
     };
     // The parent process waits for this line: the content of the endpoint file.
@@ -99,16 +101,18 @@ fn netrc() -> Option<Netrc> {
 
 /// What the transports learned about hosts, for the calls that show and clear it.
 #[derive(Debug)]
-struct Learned(HttpTransport, FtpTransport);
+struct Learned(HttpTransport, FtpTransport, SftpTransport);
 
 impl LearnedLimits for Learned {
     fn hosts(&self) -> u64 {
-        u64::try_from(self.0.limited_hosts() + self.1.limited_hosts()).unwrap_or(u64::MAX)
+        let hosts = self.0.limited_hosts() + self.1.limited_hosts() + self.2.limited_hosts();
+        u64::try_from(hosts).unwrap_or(u64::MAX)
     }
 
     fn forget(&self) {
         self.0.forget_host_limits();
         self.1.forget_host_limits();
+        self.2.forget_host_limits();
     }
 }
 

@@ -43,8 +43,9 @@ pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};
 pub use retry::{RetryBudget, RetryPolicy, retry_after};
 pub use source::{
-    Cipher, Cookie, CookieJar, CookieProblem, Credentials, GivenBy, InvalidCookies, Netrc, RequestBody, RequestOptions,
-    Secret, Segment, SegmentKey, Source, TorrentOptions, UserHost,
+    Cipher, Cookie, CookieJar, CookieProblem, Credentials, GivenBy, HostKeyFingerprint, InvalidCookies,
+    InvalidFingerprint, Netrc, RequestBody, RequestOptions, Secret, Segment, SegmentKey, Source, TorrentOptions,
+    UserHost,
     checksum::{self, Checksum},
     pieces::{self, PieceHashes},
     proxy,

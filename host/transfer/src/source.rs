@@ -2,6 +2,7 @@
 
 pub mod checksum;
 mod cookies;
+mod host_key;
 mod netrc;
 pub mod pieces;
 pub mod proxy;
@@ -18,6 +19,7 @@ use crate::{
 };
 
 pub use cookies::{Cookie, CookieJar, InvalidCookies, Problem as CookieProblem};
+pub use host_key::{HostKeyFingerprint, InvalidFingerprint};
 pub use netrc::Netrc;
 pub use secret::{Credentials, Secret};
 pub use torrent::{Announced, TorrentOptions, announced, parse_torrent_hash, torrent_hash};
@@ -80,6 +82,8 @@ pub struct RequestOptions {
     pub user_agent: String,
     /// Sent as HTTP Basic, and as Digest where the server asks for that; wins over an `Authorization` header.
     pub credentials: Option<Credentials>,
+    /// The key that the SSH server of that origin has to have; `None` is one that this machine knows it by.
+    pub ssh_host_key: Option<HostKeyFingerprint>,
 }
 
 impl RequestOptions {
@@ -339,6 +343,7 @@ mod tests {
     fn dropping_secrets_leaves_what_any_origin_may_see() {
         let header = |name: &str| (name.to_owned(), Secret::new("https://u:p@page.test/x?token=1"));
         let mut options = RequestOptions {
+            ssh_host_key: None,
             method: Some("POST".into()),
             body: Some(RequestBody::UrlEncoded("password=1".into())),
             headers: vec![header("X-Api-Key"), header("Referer")],

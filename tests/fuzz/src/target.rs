@@ -11,6 +11,7 @@ mod mcp;
 mod peer;
 mod playlist;
 mod response;
+mod sftp;
 mod site;
 mod socket;
 mod takeover;
@@ -36,6 +37,8 @@ pub const TARGETS: &[(&str, Ready)] = &[
     ("response", response::response),
     ("proxy", response::proxy),
     ("ftp", ftp::ftp),
+    ("sftp", sftp::sftp),
+    ("known-hosts", sftp::known_hosts),
     ("journal", journal::journal),
     ("cookies", file::cookies),
     ("aria2-conf", file::conf),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use protocol::{CreateTaskParams, CreateTaskRequest};
 use serde_json::{Map, Value};
-use transfer::SafeUrl;
+use transfer::{HostKeyFingerprint, SafeUrl};
 
 use super::{
     set::{MAX_SEGMENTS, Options},
@@ -69,11 +69,17 @@ pub(crate) fn apply(options: &Options, request: &mut CreateTaskRequest, usual_di
         };
         rule.clone_into(&mut request.file_exists_behavior);
     }
+    if let Some(key) = text("ssh-host-key-md") {
+        if !key.is_empty() && key.parse::<HostKeyFingerprint>().is_err() {
+            return Err(Fault::bad_option("ssh-host-key-md"));
+        }
+        key.clone_into(&mut request.ssh_host_key);
+    }
     request.start_paused |= options.is_on("pause");
     torrent::apply(options, request)?;
     let own = match scheme(&request.url) {
         "https" => "https-proxy",
-        "ftp" | "ftpes" | "ftps" => "ftp-proxy",
+        "ftp" | "ftpes" | "ftps" | "sftp" => "ftp-proxy",
         _ => "http-proxy",
     };
     for name in [own, "all-proxy"] {
@@ -92,7 +98,7 @@ fn scheme(url: &str) -> &str {
 /// The options with user and password for downloads from `url`.
 fn login_options(url: &str) -> (&'static str, &'static str) {
     match scheme(url) {
-        "ftp" | "ftpes" | "ftps" => ("ftp-user", "ftp-passwd"),
+        "ftp" | "ftpes" | "ftps" | "sftp" => ("ftp-user", "ftp-passwd"),
         _ => ("http-user", "http-passwd"),
     }
 }
@@ -293,6 +299,7 @@ pub(crate) fn shown(request: &CreateTaskRequest) -> Options {
     put("max-file-not-found", request.max_not_found.to_string());
     put("check-integrity", request.check_integrity.to_string());
     put("no-netrc", request.no_netrc.to_string());
+    put("ssh-host-key-md", request.ssh_host_key.clone());
     put("check-certificate", (!request.ignore_tls_errors).to_string());
     let rule = request.file_exists_behavior.as_str();
     if !rule.is_empty() {

@@ -293,12 +293,7 @@ pub(crate) const ROWS: &[Row] = &[
     request("seed-time", Float, "", Acts),
     request("select-file", Text, "", Acts),
     request("split", Number(1, MANY), "", Acts),
-    request(
-        "ssh-host-key-md",
-        Text,
-        "",
-        Harmless("URIs of SFTP are refused where they are added"),
-    ),
+    request("ssh-host-key-md", Text, "", Acts),
     request("stream-piece-selector", Text, "default", Harmless(CHOICE)),
     request("timeout", Number(1, 600), "60", Harmless(TIMEOUTS)),
     request("uri-selector", Text, "feedback", Harmless(CHOICE)),

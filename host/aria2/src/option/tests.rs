@@ -349,7 +349,7 @@ fn ftp_has_its_own_login_and_proxy() {
         apply(&read(&given).unwrap(), &mut request, "/usual").unwrap();
         (request.http_user, request.http_password, request.proxy_url)
     };
-    for scheme in ["ftp", "ftpes", "ftps"] {
+    for scheme in ["ftp", "ftpes", "ftps", "sftp"] {
         let expected = ("u".into(), "w".into(), "http://v:x@q:2/".into());
         assert_eq!(request(&format!("{scheme}://a.test/f")), expected);
     }

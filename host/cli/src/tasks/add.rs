@@ -413,7 +413,7 @@ mod tests {
             torrent: Ok("select_file"),
             metalink_b64: Err("URL takes the name of a document"),
             method: Ok("method"), body: Ok("data"), audio_url: Err(CANNOT), start_paused: Ok("paused"),
-            http_user: Ok("http_user"), http_password: Ok("http_password"), save_site_auth: Ok("save_login"),
+            http_user: Ok("http_user"), http_password: Ok("http_password"), ssh_host_key: Ok("ssh_host_key"), save_site_auth: Ok("save_login"),
             speed_limit_bytes: Ok("limit"), file_exists_behavior: Ok("conflict"),
             max_connections: Ok("max_connections"), min_split_bytes: Ok("min_split"), max_tries: Ok("retries"),
             retry_wait_secs: Ok("retry_wait"), use_server_time: Ok("server_time"),

@@ -407,7 +407,7 @@ impl Settings {
                 let own = match url.scheme() {
                     "http" => &system.http,
                     "https" => &system.https,
-                    "ftp" | "ftpes" | "ftps" => &system.ftp,
+                    "ftp" | "ftpes" | "ftps" | "sftp" => &system.ftp,
                     _ => &None,
                 };
                 own.clone().or_else(|| system.all.clone())

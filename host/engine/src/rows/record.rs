@@ -64,6 +64,8 @@ pub(super) struct RareRecord {
     #[serde(skip_serializing_if = "is_default")]
     user_agent: String,
     #[serde(skip_serializing_if = "is_default")]
+    ssh_host_key: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
     is_direct: bool,
     #[serde(skip_serializing_if = "is_default")]
     ignore_tls_errors: bool,
@@ -261,6 +263,7 @@ impl RareRecord {
             method: request.method.clone(),
             referrer: request.referrer.clone(),
             user_agent: request.user_agent.clone(),
+            ssh_host_key: request.ssh_host_key.map(|key| key.to_string()),
             is_direct: *proxy == ProxyChoice::Direct,
             ignore_tls_errors: *ignore_tls_errors,
             checksum: checksum.as_ref().map(ToString::to_string),
@@ -341,6 +344,11 @@ impl RareRecord {
                 method: self.method,
                 referrer: self.referrer,
                 user_agent: self.user_agent,
+                ssh_host_key: self
+                    .ssh_host_key
+                    .map(|text| text.parse())
+                    .transpose()
+                    .map_err(|error| format!("{error}"))?,
                 // Sealed: see `SecretRecord`.
                 headers: Vec::new(),
                 cookies: Secret::default(),

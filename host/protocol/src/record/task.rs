@@ -77,6 +77,10 @@ pub struct CreateTaskRequest {
     pub start_paused: bool,
     /// User name for HTTP authentication; empty: none.
     pub http_user: String,
+    /// The fingerprint of the key that the SSH server of an `sftp` URL has to have: `SHA256:…`, `sha-1=hex` or `md5=hex`. Empty:
+    /// one of the keys in `known_hosts`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ssh_host_key: String,
     /// Password for HTTP authentication.
     pub http_password: String,
     /// Save user name and password for further requests to this site.

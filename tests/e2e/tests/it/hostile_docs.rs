@@ -5,13 +5,14 @@ use std::{fmt::Write as _, path::Path};
 use e2e::setting;
 use support::{Case, Expect};
 
-use crate::attack::hostile_plugins;
+use crate::{attack::hostile_plugins, hostile_sftp};
 
 #[test]
 fn the_pages_say_what_the_tables_say() {
     for (name, page) in [
         ("origins", page()),
         ("ftp", ftp_page()),
+        ("sftp", hostile_sftp::page()),
         ("plugins", hostile_plugins::page()),
     ] {
         let path = root().join(format!("host/docs/hostile-{name}.md"));
@@ -34,6 +35,7 @@ fn the_readme_counts_them() {
     for (name, count) in [
         ("origins", count()),
         ("ftp", ftp_count()),
+        ("sftp", hostile_sftp::count()),
         ("plugins", hostile_plugins::count()),
     ] {
         let link = format!("](host/docs/hostile-{name}.md)");

@@ -61,6 +61,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         referrer,
         user_agent,
         credentials,
+        ssh_host_key,
     } = request;
     let headers = by_name(headers)?;
     let (http_user, http_password) = credentials
@@ -91,6 +92,7 @@ pub(crate) fn from_spec(task: TaskSpec) -> Result<CreateTaskRequest, UsageError>
         start_paused,
         http_user,
         http_password,
+        ssh_host_key: ssh_host_key.map(|key| key.to_string()).unwrap_or_default(),
         speed_limit_bytes,
         file_exists_behavior: on_conflict.map_or("", OnConflict::name).to_owned(),
         max_connections,

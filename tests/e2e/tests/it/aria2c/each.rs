@@ -398,6 +398,7 @@ fn options_of_rpc_hold() {
 const FILES: &[(&str, &str)] = &[
     ("aria2c.rs", include_str!("../aria2c.rs")),
     ("options.rs", include_str!("options.rs")),
+    ("sftp.rs", include_str!("../sftp.rs")),
     ("each.rs", include_str!("each.rs")),
     ("torrents.rs", include_str!("torrents.rs")),
     (
@@ -636,6 +637,11 @@ const TESTED: &[(&str, &str, &str)] = &[
         "--show-console-readout=false",
     ),
     ("split", "options_of_speed_hold", "\"-s1\""),
+    (
+        "ssh-host-key-md",
+        "the_drop_in_for_aria2c_checks_the_host_key_that_it_is_told",
+        "--ssh-host-key-md",
+    ),
     ("stderr", "options_of_the_console_hold", "--stderr=true"),
     ("stop", LINES_TEST, "--stop=1"),
     (
