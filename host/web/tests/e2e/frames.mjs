@@ -17,7 +17,7 @@ async function create() {
     while (next < tasks) {
       const at = next++;
       const isRunning = at < running;
-      const url = `${origin.url}/file/task-${String(at).padStart(6, '0')}.bin?size=${isRunning ? 500_000_000 : 5000}&rate=${isRunning ? 4000 : 0}`;
+      const url = `${origin.url}/file/task-${String(at).padStart(6, '0')}.bin?size=${isRunning ? 20_000_000 : 5000}&rate=${isRunning ? 4000 : 0}`;
       await service.api('POST', 'tasks', { url, startPaused: !isRunning, segments: isRunning ? 4 : 1 });
     }
   };

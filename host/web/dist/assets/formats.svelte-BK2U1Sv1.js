@@ -1,1 +1,0 @@
-import{s as e}from"./Icon-CJOY9QJi.js";import{r as t}from"./circle-alert-CZqs9grq.js";import{t as n}from"./preferences.svelte-CodcWZ52.js";var r=new Map;function i(){let[i,{units:a}]=[e(),n.values],o=`${i} ${a}`,s=r.get(o);return s||r.set(o,s=new t(i,a)),s}export{i as t};

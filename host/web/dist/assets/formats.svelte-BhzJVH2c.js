@@ -1,0 +1,1 @@
+import{s as e}from"./Icon-m7jP1KTm.js";import{r as t}from"./circle-alert-DTv66uH4.js";import{t as n}from"./preferences.svelte-j0MgtEIF.js";var r=new Map;function i(){let[i,{units:a}]=[e(),n.values],o=`${i} ${a}`,s=r.get(o);return s||r.set(o,s=new t(i,a)),s}export{i as t};
