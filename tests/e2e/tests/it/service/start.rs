@@ -236,7 +236,10 @@ fn the_executable_has_the_web_interface_that_was_built() {
     let mut scripts = 0;
     for entry in assets {
         let path = entry.expect("the folder can be listed").path();
-        let name = path.file_name().and_then(|name| name.to_str()).expect("names are plain");
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("names are plain");
         let bytes = fs::read(&path).expect("it can be read");
         scripts += usize::from(name.ends_with(".js"));
         match name.strip_suffix(".br") {
