@@ -40,7 +40,7 @@ try {
           const { id, result, error } = JSON.parse(event.data);
           if (error) failed(new Error(error.message));
           else if (id === 1) send(2, 'daemon.config.get', {});
-          else if (id === 2) send(3, 'daemon.config.patch', { expectedRevision: result.revision, values: { max_concurrent_tasks: String(most) } });
+          else if (id === 2) send(3, 'daemon.config.patch', { expectedRevision: result.revision, values: { max_concurrent_tasks: String(Math.max(1, most)) } });
           else if (id === 3) done();
         };
       }),
