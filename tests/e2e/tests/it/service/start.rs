@@ -241,7 +241,7 @@ fn the_executable_has_the_web_interface_that_was_built() {
             .and_then(|name| name.to_str())
             .expect("names are plain");
         let bytes = fs::read(&path).expect("it can be read");
-        scripts += usize::from(name.ends_with(".js"));
+        scripts += usize::from(path.extension().is_some_and(|extension| extension == "js"));
         match name.strip_suffix(".br") {
             Some(plain) => {
                 let answer = get(&format!("/assets/{plain}"), "br");
