@@ -6,7 +6,7 @@ import { version } from './tools/version.mjs';
 // The service that `npm run dev` and `vite preview` pass calls to. It refuses foreign origins, so the proxy sends its own.
 const service = process.env.SVC_URL ?? 'http://127.0.0.1:17800';
 const passed = { target: service, ws: true, changeOrigin: true, headers: { origin: service } };
-const proxy = { '/rpc': passed, '/api': passed, '/ping': passed, '/blobs': passed };
+const proxy = { '/rpc': passed, '/api': passed, '/ping': passed, '/blobs': passed, '/metrics': passed };
 
 export default defineConfig(({ command }) => ({
   // Relative, so that the page works below any prefix of a reverse proxy.

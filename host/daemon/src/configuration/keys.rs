@@ -112,7 +112,13 @@ pub(crate) fn check(name: &str, value: &str) -> Result<String, RpcError> {
             .map(str::trim)
             .filter(|name| !name.is_empty())
             .collect();
-        return Ok(names.join(","));
+        let is_name = |name: &&str| !name.chars().any(char::is_control);
+        return if names.iter().all(is_name) {
+            Ok(names.join(","))
+        } else {
+            let message = format!("{name} must be names of network interfaces, separated by commas");
+            Err(invalid(name, message))
+        };
     }
     if name == LINK_SAVE_ROOTS {
         let is_full = |root: std::path::PathBuf| root.as_os_str().is_empty() || root.is_absolute();

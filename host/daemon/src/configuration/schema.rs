@@ -537,6 +537,9 @@ mod tests {
                     );
                 }
                 SettingKind::Json => assert!(!takes(&key, "{"), "{key}"),
+                SettingKind::Text if key == "link_save_roots" => {
+                    assert!(takes(&key, "/srv:/mnt") && !takes(&key, "srv"), "{key}");
+                }
                 SettingKind::Text => assert!(takes(&key, "text") && !takes(&key, "a\u{1}b"), "{key}"),
             }
         }

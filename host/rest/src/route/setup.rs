@@ -22,7 +22,7 @@ const MAX_BODY_BYTES: usize = 4 * 1024;
 
 /// Show whether an access key has been set.
 ///
-/// Needs no key. Until one is set, everything but the start page, `/ping`, the set-up and this description answers 403.
+/// Needs no key. Until one is set, everything but the web interface, `/ping`, the set-up and this description answers 403.
 #[utoipa::path(get, path = "/api/v1/setup/status", responses(
     (status = 200, body = SetupStatus), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage),
     (status = 503, body = SetupProblem)))]

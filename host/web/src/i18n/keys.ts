@@ -39,6 +39,8 @@ export interface Words {
   "access.lanAsk": null;
   "access.lanAskText": null;
   "access.lanHelp": null;
+  "access.link": null;
+  "access.linkHelp": null;
   "access.mcp": null;
   "access.mcpHelp": null;
   "access.offAsk": null;

@@ -17,7 +17,7 @@ async function create() {
     while (next < tasks) {
       const at = next++;
       const isRunning = at < running;
-      const url = `${origin.url}/file/task-${String(at).padStart(6, '0')}.bin?size=${isRunning ? 500_000_000 : 5000}&rate=${isRunning ? 4000 : 0}`;
+      const url = `${origin.url}/file/task-${String(at).padStart(6, '0')}.bin?size=${isRunning ? 20_000_000 : 5000}&rate=${isRunning ? 4000 : 0}`;
       await service.api('POST', 'tasks', { url, startPaused: !isRunning, segments: isRunning ? 4 : 1 });
     }
   };
@@ -40,7 +40,7 @@ try {
           const { id, result, error } = JSON.parse(event.data);
           if (error) failed(new Error(error.message));
           else if (id === 1) send(2, 'daemon.config.get', {});
-          else if (id === 2) send(3, 'daemon.config.patch', { expectedRevision: result.revision, values: { max_concurrent_tasks: String(most) } });
+          else if (id === 2) send(3, 'daemon.config.patch', { expectedRevision: result.revision, values: { max_concurrent_tasks: String(Math.max(1, most)) } });
           else if (id === 3) done();
         };
       }),

@@ -96,6 +96,8 @@ async function round(language, locale, [device, width, height, isTouch], scheme)
 
 try {
   await furnish();
+  // The speed of some seconds is drawn.
+  await new Promise((done) => setTimeout(done, 20_000));
   for (const [language, locale] of languages)
     for (const device of devices) for (const scheme of ['light', 'dark']) await round(language, locale, device, scheme);
 } finally {

@@ -215,3 +215,41 @@ fn the_executable_is_placed_at_random_and_its_tables_of_addresses_are_read_only(
     let segments = read("-l");
     assert!(segments.contains("GNU_RELRO"), "{segments}");
 }
+
+/// Every file of `host/web/dist`, as it was built: in its compressed form where the client takes that.
+#[test]
+fn the_executable_has_the_web_interface_that_was_built() {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/web/dist");
+    let home = Home::new();
+    let service = home.serve();
+    let get = |path: &str, encoding| {
+        let answer = http::ask(service.address(), "GET", path, &[("Accept-Encoding", encoding)], None);
+        let answer = answer.expect("it answers");
+        assert_eq!(answer.status, 200, "{path}");
+        answer
+    };
+    assert_eq!(
+        get("/", "identity").raw.body,
+        fs::read(built.join("index.html")).expect("the page was built")
+    );
+    let assets = fs::read_dir(built.join("assets")).expect("the page was built");
+    let mut scripts = 0;
+    for entry in assets {
+        let path = entry.expect("the folder can be listed").path();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("names are plain");
+        let bytes = fs::read(&path).expect("it can be read");
+        scripts += usize::from(path.extension().is_some_and(|extension| extension == "js"));
+        match name.strip_suffix(".br") {
+            Some(plain) => {
+                let answer = get(&format!("/assets/{plain}"), "br");
+                assert_eq!(answer.header("content-encoding"), Some("br"), "{plain}");
+                assert_eq!(answer.raw.body, bytes, "{name}");
+            }
+            None => assert_eq!(get(&format!("/assets/{name}"), "identity").raw.body, bytes, "{name}"),
+        }
+    }
+    assert!(scripts > 10, "{scripts} scripts");
+}

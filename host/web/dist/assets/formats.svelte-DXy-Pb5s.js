@@ -1,1 +1,0 @@
-import{s as e}from"./Icon-DE6Oa5D5.js";import{r as t}from"./circle-alert-D2J3KIFt.js";import{t as n}from"./preferences.svelte-BgJv0CUf.js";var r=new Map;function i(){let[i,{units:a}]=[e(),n.values],o=`${i} ${a}`,s=r.get(o);return s||r.set(o,s=new t(i,a)),s}export{i as t};
