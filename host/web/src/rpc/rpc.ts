@@ -813,6 +813,9 @@ export interface CreateTaskRequest {
   startPaused: boolean;
   /** User name for HTTP authentication; empty: none. */
   httpUser: string;
+  /** The fingerprint of the key that the SSH server of an `sftp` URL has to have: `SHA256:…`, `sha-1=hex` or `md5=hex`. Empty:
+   * one of the keys in `known_hosts`. */
+  sshHostKey?: string;
   /** Password for HTTP authentication. */
   httpPassword: string;
   /** Save user name and password for further requests to this site. */
@@ -914,6 +917,9 @@ export interface CreateTaskRequestInput {
   startPaused?: boolean;
   /** User name for HTTP authentication; empty: none. */
   httpUser?: string;
+  /** The fingerprint of the key that the SSH server of an `sftp` URL has to have: `SHA256:…`, `sha-1=hex` or `md5=hex`. Empty:
+   * one of the keys in `known_hosts`. */
+  sshHostKey?: string;
   /** Password for HTTP authentication. */
   httpPassword?: string;
   /** Save user name and password for further requests to this site. */
