@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  svc open                                         the page of the service in a browser; asks for no key
+  svc open                                         the page in a browser; asks for no key
   svc open --print                                 print its address, good once for a minute
   svc open --url https://nas.example.com           another machine's; asks for its key
   svc open 'svc://download?url=https%3A%2F%2Fexample.com%2Fa.iso&filename=b.iso'

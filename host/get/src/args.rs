@@ -177,8 +177,12 @@ pub struct RequestArgs {
     /// File whose first line is the password
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub http_password_file: Option<PathBuf>,
-    /// The key that an SSH server has to have, such as SHA256:…; without this, one of its keys in ~/.ssh/known_hosts
-    #[arg(long, value_name = "FINGERPRINT")]
+    /// The key that an SSH server has to have.
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        help = "The key that an SSH server has to have, such as SHA256:…; without this, one of its keys in ~/.ssh/known_hosts"
+    )]
     pub ssh_host_key: Option<HostKeyFingerprint>,
     /// Request method [default: GET, or POST if there is something to send]
     #[arg(long, value_name = "METHOD")]

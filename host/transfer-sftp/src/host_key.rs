@@ -178,14 +178,15 @@ mod tests {
         const ED: &str = "ssh-ed25519";
         let (key, other) = (blob(ED, 1), blob(ED, 2));
         let line = |host: &str, key: &[u8]| format!("{host} {ED} {}\n", BASE64.encode(key));
-        let named = Some(HostKeyFingerprint::of(&key));
+        let fingerprint = HostKeyFingerprint::of(&key);
+        let named = Some(fingerprint);
         let check = |lines: String, named| expected(&lines, named).check(ED, &key);
         assert_eq!(check(line("[h.test]:2222", &key), None), Ok(()));
         assert_eq!(check(line("h.test", &key), None), Ok(()), "without its port");
         assert_eq!(check(String::new(), named), Ok(()));
         let unknown = check(line("h.test", &other), None).unwrap_err();
         assert!(
-            unknown.message.contains(&format!("--ssh-host-key {}", named.unwrap())),
+            unknown.message.contains(&format!("--ssh-host-key {fingerprint}")),
             "{unknown}"
         );
         assert!(

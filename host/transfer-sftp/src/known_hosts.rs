@@ -124,16 +124,11 @@ fn read(line: &[u8], host: &str, number: usize) -> Option<(bool, KnownKey)> {
     // The blob begins with its own type; a line that contradicts it says nothing.
     let length = usize::try_from(u32::from_be_bytes(*blob.first_chunk()?)).ok()?;
     let own = blob.get(4..4_usize.checked_add(length)?)?;
-    (own == kind.as_bytes()).then(|| {
-        (
-            is_revoked,
-            KnownKey {
-                kind,
-                blob,
-                line: number,
-            },
-        )
-    })
+    if own != kind.as_bytes() {
+        return None;
+    }
+    let line = number;
+    Some((is_revoked, KnownKey { kind, blob, line }))
 }
 
 /// Whether the first field of a line is about `host`.

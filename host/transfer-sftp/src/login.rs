@@ -306,7 +306,7 @@ impl Attempts<'_> {
         self.takes.as_ref().is_none_or(|methods| methods.contains(&method))
     }
 
-    fn note(&mut self, what: String, result: AuthResult) -> bool {
+    fn note(&mut self, what: &str, result: AuthResult) -> bool {
         match result {
             AuthResult::Success => true,
             AuthResult::Failure {
@@ -348,7 +348,7 @@ impl Attempts<'_> {
                 })?
             }
         };
-        Ok(self.note(format!("the key {}", path.display()), result))
+        Ok(self.note(&format!("the key {}", path.display()), result))
     }
 
     /// With which hash a RSA key signs: never SHA-1.
@@ -390,7 +390,7 @@ impl Attempts<'_> {
                 .await
             {
                 Ok(result) => {
-                    if self.note(what, result) {
+                    if self.note(&what, result) {
                         return Ok(true);
                     }
                 }
@@ -412,7 +412,7 @@ impl Attempts<'_> {
                 .authenticate_password(user, password)
                 .await
                 .map_err(broken)?;
-            if self.note("the password".to_owned(), result) {
+            if self.note("the password", result) {
                 return Ok(true);
             }
         }
@@ -434,7 +434,7 @@ impl Attempts<'_> {
                         remaining_methods,
                         partial_success,
                     };
-                    return Ok(self.note("the password as an answer".to_owned(), result));
+                    return Ok(self.note("the password as an answer", result));
                 }
                 KeyboardInteractiveAuthResponse::InfoRequest { prompts, .. } => prompts,
             };

@@ -128,10 +128,10 @@ impl Run {
             return Err(Failure::new(FailureKind::NotTheFile, message));
         }
         let done = self.plan.borrow().done();
-        if !done.is_empty() {
-            if let Some(why) = found.contradiction(self.facts.get()) {
-                return Ok(Some(Ended::Changed(why)));
-            }
+        if !done.is_empty()
+            && let Some(why) = found.contradiction(self.facts.get())
+        {
+            return Ok(Some(Ended::Changed(why)));
         }
         *self.plan.borrow_mut() = Plan::new(found.size, done, self.connections.min_split_bytes);
         self.facts.set(found);
