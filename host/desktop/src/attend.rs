@@ -1,5 +1,5 @@
 //! A desktop beside its agent: notifications with buttons, keeping the computer awake, and what follows the last download.
-//! [`state`](self::state) decides, [`bus`](self::bus) talks to the desktop, this module is the driver between them.
+//! [`state`] decides, [`bus`] talks to the desktop, this module is the driver between them.
 
 mod bus;
 mod state;

@@ -22,7 +22,7 @@ const PURPOSE: &str = "session";
 /// status of a refused WebSocket.
 #[utoipa::path(get, path = "/api/web/session", responses(
     (status = 204, description = "The key is right"), Gated))]
-pub(crate) async fn session_view() -> StatusCode {
+pub(crate) async fn web_session_view() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
@@ -34,7 +34,7 @@ pub(crate) async fn session_view() -> StatusCode {
 #[utoipa::path(post, path = "/api/web/session", request_body = SessionBody, responses(
     (status = 200, body = Session), (status = 403, body = ResultMessage), (status = 404, body = ResultMessage), Sent,
     (status = 500, body = ResultMessage)))]
-pub(crate) async fn session_create(
+pub(crate) async fn web_session_create(
     State(app): State<App>,
     Extension(sender): Extension<Sender>,
     Extension(peer): Extension<Peer>,
@@ -53,7 +53,7 @@ pub(crate) async fn session_create(
     Ok(Json(Session { token }))
 }
 
-/// A ticket for [`session_create`].
+/// A ticket for [`web_session_create`].
 pub(crate) fn ticket(gate: &Gate) -> Result<OpenTicket, protocol::proof::NoRandom> {
     Ok(OpenTicket {
         ticket: gate.tickets.make(PURPOSE)?,
