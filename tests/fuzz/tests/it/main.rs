@@ -64,6 +64,8 @@ replayed! {
     response = "response",
     proxy = "proxy",
     ftp = "ftp",
+    sftp = "sftp",
+    known_hosts = "known-hosts",
     journal = "journal",
     cookies = "cookies",
     aria2_conf = "aria2-conf",
