@@ -36,11 +36,15 @@ class Tasks {
   readonly sortText = $derived(route.query.get('s') ?? DEFAULT_SORT);
   readonly sorts: readonly Sort[] = $derived(parseSorts(this.sortText));
 
+  // By themselves: the slices are replaced together, by every change of the rates for example.
+  readonly #queues = $derived(session.slices.queues);
+  readonly #groups = $derived(session.slices.groups);
+
   constructor() {
     session.onFrame((changes) => this.#frame(changes));
     $effect.root(() => {
       $effect(() => {
-        void [this.tokens, this.sorts, this.hidden, session.slices.queues, session.slices.groups, locale()];
+        void [this.tokens, this.sorts, this.hidden, this.#queues, this.#groups, locale()];
         untrack(() => this.rebuild());
       });
     });
