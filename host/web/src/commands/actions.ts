@@ -196,6 +196,7 @@ export async function startOver(taskId: string): Promise<void> {
     const request = await session.call('daemon.task.request', { taskId });
     await session.call('daemon.task.deleteMany', { taskIds: [taskId], deleteFiles: true });
     await session.call('daemon.task.create', { request });
+    tasks.free();
   });
 }
 

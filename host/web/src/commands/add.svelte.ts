@@ -4,6 +4,7 @@ import { paste, type Pasted } from '../view/links';
 import { readTorrent, type Torrent } from '../view/torrent';
 import { grow, type Tree } from '../view/tree';
 import { session } from './session.svelte';
+import { tasks } from './tasks.svelte';
 import { t } from '../i18n/index.svelte';
 
 /** What is left out has its default: the service requires the link alone. */
@@ -248,6 +249,7 @@ export class AddModel {
         if (batch.length === 0) return;
         const { taskIds, messages } = await session.call('daemon.task.createMany', { requests: batch.map(({ request }) => request as CreateTaskRequest) });
         added += taskIds.length;
+        tasks.free();
         if (messages && messages.length > 0) this.notes = [...this.notes, ...messages];
         for (const { entry } of batch) this.drop(entry);
         batch = [];
@@ -367,6 +369,7 @@ export class AddModel {
     let binary = '';
     for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
     const { taskIds } = await session.call('daemon.task.create', { request: { ...this.#common(startPaused), url: '', metalinkB64: btoa(binary) } as CreateTaskRequest });
+    tasks.free();
     return taskIds?.length ?? 1;
   }
 }

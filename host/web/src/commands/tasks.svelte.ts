@@ -13,6 +13,8 @@ import { session } from './session.svelte';
 const DEFAULT_SORT = '-added';
 /** Live numbers change the order at most once a second. */
 const LIVE_EVERY = 1000;
+/** How long the rows of added tasks may take from the answer to the list. */
+const FREE_MS = 1000;
 
 class Tasks {
   readonly list = new List(session.store);
@@ -26,6 +28,7 @@ class Tasks {
   hidden = $state.raw<ReadonlySet<string>>(new Set());
   isStale = $state(false);
   #isHeld = false;
+  #freeUntil = 0;
   /** Where the active row is, for its neighbour once it is gone. */
   #lastActiveAt = 0;
   #liveAt = 0;
@@ -76,6 +79,12 @@ class Tasks {
     if (!isHeld && this.isStale) this.settle();
   }
 
+  /** The user has added tasks and looks for them: they appear at once, wherever the pointer is. */
+  free(): void {
+    this.#freeUntil = performance.now() + FREE_MS;
+    if (this.isStale) this.settle();
+  }
+
   /** Applies the order that was held back. */
   settle(): void {
     this.list.update({ rows: new Set(), samples: new Set() }, true, false);
@@ -94,7 +103,8 @@ class Tasks {
     const now = performance.now();
     const isLive = isLiveSorted && now - this.#liveAt >= LIVE_EVERY;
     if (isLive) this.#liveAt = now;
-    const isMoved = this.list.update(changes, isLive, this.#isHeld);
+    // In an empty list there is nothing that could move away.
+    const isMoved = this.list.update(changes, isLive, this.#isHeld && this.list.length > 0 && now >= this.#freeUntil);
     this.isStale = this.list.isStale;
     if (changes.rows.size > 0) {
       this.#forget();
