@@ -6,6 +6,7 @@ pub mod destination;
 pub mod disk;
 pub mod hashing;
 mod host_caps;
+pub mod logins;
 pub mod plan;
 pub mod retries;
 pub mod upkeep;

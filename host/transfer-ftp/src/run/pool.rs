@@ -1,19 +1,18 @@
 //! All connections of a run: how many there are, what follows when one fails, and when state is saved.
 
-use std::{collections::BTreeMap, pin::Pin};
+use std::pin::Pin;
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use transfer::{
     Failure,
-    failure::FailureKind,
     run::{
-        Upkeep, WorkerId,
-        upkeep::{self, SMOOTHING, as_f64},
+        WorkerId,
+        logins::{Ended, Rates, refuses_more},
+        upkeep,
     },
 };
 
 use crate::run::{
-    Ended,
     context::{Restart, Run},
     opening::Begun,
     worker::{Worker, WorkerError},
@@ -24,15 +23,12 @@ type WorkerFuture<'a> = Pin<Box<dyn Future<Output = (WorkerId, Result<(), Worker
 pub(crate) struct Pool<'a> {
     run: &'a Run,
     workers: FuturesUnordered<WorkerFuture<'a>>,
-    /// Per worker: its rate, and its received bytes at the last tick.
-    rates: BTreeMap<WorkerId, (f64, u64)>,
+    rates: Rates,
     /// Connections that are worth opening; fewer once one was refused.
     wanted: usize,
     /// The worker that proves REST.
     prover: Option<WorkerId>,
-    has_gained: bool,
     last_failure: Option<Failure>,
-    upkeep: Upkeep,
 }
 
 impl<'a> Pool<'a> {
@@ -40,12 +36,10 @@ impl<'a> Pool<'a> {
         let mut pool = Self {
             run,
             workers: FuturesUnordered::new(),
-            rates: BTreeMap::new(),
+            rates: Rates::new(&run.work),
             wanted: usize::from(run.wanted()),
             prover: None,
-            has_gained: false,
             last_failure: None,
-            upkeep: Upkeep::new(run.received()),
         };
         let id = begun.worker;
         pool.watch(id, async move { Worker { run, id }.go_on(begun).await });
@@ -55,15 +49,15 @@ impl<'a> Pool<'a> {
     /// Adds a worker, and ends it if it is too slow.
     fn watch(&mut self, id: WorkerId, work: impl Future<Output = Result<(), WorkerError>> + 'a) {
         let run = self.run;
-        run.active.borrow_mut().insert(id, 0);
+        run.work.active.borrow_mut().insert(id, 0);
         self.workers.push(Box::pin(async move {
             let worked = tokio::select! {
                 biased;
                 worked = work => worked,
-                failure = run.too_slow(id) => Err(failure.into()),
+                failure = run.work.too_slow(id, &run.server().access.host) => Err(failure.into()),
             };
-            let released = run.release(id);
-            run.active.borrow_mut().remove(&id);
+            let released = run.work.release(id);
+            run.work.active.borrow_mut().remove(&id);
             (id, worked.and_then(|()| Ok(released?)))
         }));
     }
@@ -74,7 +68,7 @@ impl<'a> Pool<'a> {
         if self.run.restart() == Restart::Proving {
             self.run.set_restart(Restart::Unproved);
         }
-        self.upkeep.settle().await;
+        self.rates.upkeep.settle().await;
         ended
     }
 
@@ -83,18 +77,22 @@ impl<'a> Pool<'a> {
         loop {
             self.fill();
             if self.workers.is_empty() {
-                return self.all_ended();
+                let is_complete = self.run.work.plan.borrow().is_complete();
+                return self.rates.all_ended(is_complete, self.last_failure.take());
             }
             tokio::select! {
                 biased;
                 Some((id, worked)) = self.workers.next() => {
-                    self.rates.remove(&id);
+                    self.rates.ended(&self.run.work, id);
                     if let Some(ended) = self.on_end(id, worked)? {
                         return Ok(ended);
                     }
                 }
-                _ = ticker.tick() => self.on_tick()?,
-                synced = self.upkeep.synced() => synced?,
+                _ = ticker.tick() => {
+                    let url = &self.run.server().access.url;
+                    self.rates.tick(&self.run.work, self.workers.len(), url)?;
+                }
+                synced = self.rates.upkeep.synced() => synced?,
             }
         }
     }
@@ -108,13 +106,13 @@ impl<'a> Pool<'a> {
         match run.restart() {
             Restart::Unproved => {
                 run.set_restart(Restart::Proving);
-                let id = run.new_worker();
+                let id = run.work.new_worker();
                 self.prover = Some(id);
                 self.watch(id, async move { Worker { run, id }.prove().await });
             }
             Restart::Proved => {
-                while self.workers.len() < self.wanted && run.plan.borrow().has_work(run.pace()) {
-                    let id = run.new_worker();
+                while self.workers.len() < self.wanted && run.work.plan.borrow().has_work(run.work.pace()) {
+                    let id = run.work.new_worker();
                     self.watch(id, async move { Worker { run, id }.work().await });
                     if self.workers.len() >= self.wanted {
                         break;
@@ -127,7 +125,6 @@ impl<'a> Pool<'a> {
 
     /// Decides what the end of a connection means for the run.
     fn on_end(&mut self, id: WorkerId, worked: Result<(), WorkerError>) -> Result<Option<Ended>, Failure> {
-        self.has_gained |= self.run.record_progress();
         let was_proving = self.prover == Some(id) && self.run.restart() == Restart::Proving;
         let error = match worked {
             Ok(()) => return Ok(None),
@@ -162,56 +159,4 @@ impl<'a> Pool<'a> {
         }
         Ok(None)
     }
-
-    /// No connection is left.
-    fn all_ended(&mut self) -> Result<Ended, Failure> {
-        if self.run.plan.borrow().is_complete() {
-            return Ok(Ended::Complete);
-        }
-        match self.last_failure.take() {
-            Some(failure) => Err(failure),
-            None if self.has_gained => Ok(Ended::Again),
-            None => Err(Failure::new(
-                FailureKind::Network,
-                "the server stopped sending the file",
-            )),
-        }
-    }
-
-    fn on_tick(&mut self) -> Result<(), Failure> {
-        let run = self.run;
-        let received = run.received();
-        let seconds = self.upkeep.measure(received);
-        self.measure_workers(seconds);
-        self.has_gained |= run.record_progress();
-        run.disk.check_reserved()?;
-        run.report_progress(self.upkeep.rate, &self.rates);
-        self.upkeep
-            .sync(received, || run.disk.start_sync(run.plan.borrow().total()))
-    }
-
-    fn measure_workers(&mut self, seconds: f64) {
-        let received = self.run.active.borrow();
-        for (id, total) in received.iter() {
-            let (rate, before) = self.rates.entry(*id).or_insert((0.0, 0));
-            let newest = as_f64(total - *before) / seconds;
-            *rate = if *before == 0 {
-                newest
-            } else {
-                *rate + SMOOTHING * (newest - *rate)
-            };
-            *before = *total;
-            self.run.plan.borrow_mut().pace(*id, *rate);
-        }
-        let count = u32::try_from(self.workers.len().max(1)).unwrap_or(u32::MAX);
-        self.run.set_rate((self.upkeep.rate / f64::from(count)).max(1.0));
-    }
-}
-
-/// Whether a failure of a further login means that the server allows no more.
-fn refuses_more(kind: FailureKind) -> bool {
-    matches!(
-        kind,
-        FailureKind::Busy | FailureKind::Unauthorized | FailureKind::Connect | FailureKind::Forbidden
-    )
 }

@@ -60,7 +60,7 @@ impl Worker<'_> {
             ..
         } = begun;
         let is_usable = self.pump(&mut control, data, is_restarted).await?;
-        self.run.release(self.id)?;
+        self.run.work.release(self.id)?;
         self.run.proof_ended().await;
         if is_usable {
             self.work_with(control).await
@@ -71,7 +71,7 @@ impl Worker<'_> {
 
     /// Fetches what the plan has over a login of its own.
     pub(crate) async fn work(&self) -> Result<(), WorkerError> {
-        if !self.may_take() || !self.run.plan.borrow().has_work(self.run.pace()) {
+        if !self.may_take() || !self.run.work.plan.borrow().has_work(self.run.work.pace()) {
             return Ok(());
         }
         let control = self.log_in().await?;
@@ -82,13 +82,13 @@ impl Worker<'_> {
     pub(crate) async fn prove(&self) -> Result<(), WorkerError> {
         let control = self.fetch_proof().await?;
         self.run.set_restart(Restart::Proved);
-        self.run.release(self.id)?;
+        self.run.work.release(self.id)?;
         self.work_with(control).await
     }
 
     async fn work_with(&self, mut control: Control) -> Result<(), WorkerError> {
         while self.may_take() && self.take() {
-            let (start, _) = self.run.window(self.id);
+            let (start, _) = self.run.work.window(self.id);
             let overlap = self.overlap(start);
             let path = &self.run.server().place.path;
             let mut data = control.retrieve(&self.run.shared, path, start - overlap).await?;
@@ -96,7 +96,7 @@ impl Worker<'_> {
                 return Err(WorkerError::IgnoresRestart);
             }
             let is_usable = self.pump(&mut control, data, start > overlap).await?;
-            self.run.release(self.id)?;
+            self.run.work.release(self.id)?;
             if !is_usable {
                 control = self.log_in().await?;
             }
@@ -109,8 +109,7 @@ impl Worker<'_> {
     }
 
     fn take(&self) -> bool {
-        let (parts, pace) = (self.run.wanted(), self.run.pace());
-        self.run.plan.borrow_mut().take(self.id, parts, pace).is_some()
+        self.run.work.take(self.id, self.run.wanted())
     }
 
     /// How many bytes before `start` are on disk and can be compared.
@@ -118,6 +117,7 @@ impl Worker<'_> {
         let length = start.min(SAMPLE_BYTES);
         let is_there = self
             .run
+            .work
             .plan
             .borrow()
             .done()
@@ -141,14 +141,14 @@ impl Worker<'_> {
     async fn pump(&self, control: &mut Control, mut data: Data, is_restarted: bool) -> Result<bool, WorkerError> {
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
-            let (position, window) = self.run.window(self.id);
+            let (position, window) = self.run.work.window(self.id);
             if window == 0 {
-                let total = self.run.plan.borrow().total();
+                let total = self.run.work.plan.borrow().total();
                 if total == Some(position) || total == Some(0) {
                     return self.end(control, data, is_restarted).await;
                 }
                 let parts = self.run.wanted();
-                if self.run.plan.borrow_mut().extend(self.id, u64::MAX, parts) {
+                if self.run.work.plan.borrow_mut().extend(self.id, u64::MAX, parts) {
                     continue;
                 }
                 if self.run.restart() == Restart::Proving {
@@ -162,19 +162,19 @@ impl Worker<'_> {
             if read == 0 {
                 return self.early_end(control, data).await;
             }
-            self.run.write(self.id, &buffer[..read])?;
+            self.run.work.write(self.id, &buffer[..read])?;
         }
     }
 
     /// Reads at most `most` bytes, as the limits allow.
     async fn receive(&self, data: &mut Data, buffer: &mut [u8], most: u64) -> Result<usize, Failure> {
         let want = most.min(buffer.len() as u64);
-        let granted = self.run.limits.acquire(want).await;
+        let granted = self.run.work.limits.acquire(want).await;
         let room = usize::try_from(granted).unwrap_or(buffer.len());
         let read = data.read(&mut buffer[..room]).await;
         let count = *read.as_ref().unwrap_or(&0);
-        self.run.limits.refund(granted - count as u64);
-        self.run.count(self.id, count);
+        self.run.work.limits.refund(granted - count as u64);
+        self.run.work.count(self.id, count);
         read
     }
 
@@ -187,12 +187,12 @@ impl Worker<'_> {
             Ok(0) => control.completed(&self.run.shared).await,
             Ok(_) if is_restarted => {
                 // It sent more than there is from the byte it was asked for, so it began at another one.
-                self.run.release(self.id)?;
-                self.run.doubt_end()?;
+                self.run.work.release(self.id)?;
+                self.run.work.doubt_end()?;
                 return Err(WorkerError::IgnoresRestart);
             }
             Ok(_) => {
-                let total = self.run.plan.borrow().total().unwrap_or(0);
+                let total = self.run.work.plan.borrow().total().unwrap_or(0);
                 let host = &self.run.server().access.host;
                 let why = format!("{host} announced {total} bytes (SIZE), and sent {} or more", total + 1);
                 Err(Failure::new(FailureKind::SizeMismatch, why))
@@ -202,8 +202,8 @@ impl Worker<'_> {
         match ended {
             Ok(()) => Ok(true),
             Err(failure) => {
-                self.run.release(self.id)?;
-                self.run.doubt_end()?;
+                self.run.work.release(self.id)?;
+                self.run.work.doubt_end()?;
                 Err(failure.into())
             }
         }
@@ -214,9 +214,9 @@ impl Worker<'_> {
         let is_cut = data.is_cut();
         drop(data);
         control.completed(&self.run.shared).await?;
-        let (position, _) = self.run.window(self.id);
+        let (position, _) = self.run.work.window(self.id);
         let host = &self.run.server().access.host;
-        match self.run.plan.borrow().total() {
+        match self.run.work.plan.borrow().total() {
             Some(total) => {
                 let why = format!("{host} announced {total} bytes (SIZE), and sent {position}");
                 return Err(Failure::new(FailureKind::SizeMismatch, why).into());
@@ -227,7 +227,7 @@ impl Worker<'_> {
             }
             None => {}
         }
-        self.run.plan.borrow_mut().settle(position);
+        self.run.work.plan.borrow_mut().settle(position);
         Ok(true)
     }
 
@@ -235,13 +235,14 @@ impl Worker<'_> {
     /// many bytes as it has.
     async fn fetch_proof(&self) -> Result<Control, WorkerError> {
         let mut control = self.log_in().await?;
-        let total = self.run.plan.borrow().total().unwrap_or(0);
+        let total = self.run.work.plan.borrow().total().unwrap_or(0);
         let length = (total / 2).min(PROOF_BYTES);
         let range = ByteRange::new(total - length, total);
         self.run
+            .work
             .plan
             .borrow_mut()
-            .take_from(self.id, range.start, 1, self.run.pace());
+            .take_from(self.id, range.start, 1, self.run.work.pace());
         let path = &self.run.server().place.path;
         let mut data = control.retrieve(&self.run.shared, path, range.start).await?;
         let room = usize::try_from(length).expect("the proof fits in memory") + 1;
@@ -267,15 +268,15 @@ impl Worker<'_> {
 
     /// Writes the proof if it was missing; bytes that were there have to be the same.
     fn check_or_write(&self, range: ByteRange, sent: &[u8]) -> Result<(), WorkerError> {
-        if self.run.window(self.id).1 > 0 {
-            self.run.write(self.id, sent)?;
+        if self.run.work.window(self.id).1 > 0 {
+            self.run.work.write(self.id, sent)?;
             return Ok(());
         }
-        if !self.run.plan.borrow().done().covers(range) {
+        if !self.run.work.plan.borrow().done().covers(range) {
             return Ok(());
         }
         let mut held = vec![0; sent.len()];
-        self.run.disk.part().read_at(&mut held, range.start)?;
+        self.run.work.disk.part().read_at(&mut held, range.start)?;
         if held == sent {
             Ok(())
         } else {

@@ -1,30 +1,20 @@
 //! Opening the source: login, facts of the file, its part file, and the first lease.
 
 use transfer::{
-    ByteRange, Claimed, Failure, FileName, Origin, Outcome, PartFile, RangeSet, SafeUrl,
+    Failure, Origin, Outcome, SafeUrl,
     failure::FailureKind,
-    part_file,
-    run::{Plan, SAMPLE_BYTES, SMALL_BYTES, WorkerId, background::blocking},
+    run::{
+        Plan, SAMPLE_BYTES, WorkerId,
+        logins::{Ended, Opening, Taken},
+    },
 };
 
 use crate::{
     facts::Facts,
     packet::Kind,
-    run::{
-        Ended,
-        context::{Run, Server},
-    },
+    run::context::{Run, Server},
     session::{Handle, Session},
 };
-
-/// The result of opening a source, if there is no transfer.
-#[derive(Debug)]
-pub(crate) enum Opening {
-    /// The run ends without one.
-    Outcome(Outcome),
-    /// This login ends without one.
-    Ended(Ended),
-}
 
 /// The first transfer, which can begin.
 pub(crate) struct Begun {
@@ -45,9 +35,9 @@ impl Run {
         if let Some(ended) = self.compare(found)? {
             return Ok(Err(Opening::Ended(ended)));
         }
-        if self.disk.is_claimed() && self.plan.borrow().is_complete() {
+        if self.work.disk.is_claimed() && self.work.plan.borrow().is_complete() {
             // This process ended before it was on record that the file is the same as in the beginning.
-            self.doubt_end()?;
+            self.work.doubt_end()?;
         }
         self.accept(session, handle).await
     }
@@ -85,21 +75,16 @@ impl Run {
     /// Determines the part file and the lease for a transfer, after what is before its first byte was compared.
     async fn accept(&self, mut session: Session, handle: Handle) -> Result<Result<Begun, Opening>, Failure> {
         let total = self.facts.get().size;
-        if !self.disk.is_claimed() {
-            let target = &self.disk.destination.target;
-            let of_server = || self.server().place.name();
-            let name = target.name.clone().or_else(of_server);
-            let name = name.unwrap_or_else(|| FileName::sanitise(""));
-            let wanted = self.source.checksum.as_ref();
-            if let Some(outcome) = self.disk.destination.find_finished(&name, total, wanted).await? {
-                return Ok(Err(Opening::Outcome(outcome)));
-            }
-            if let Some(opening) = self.claim(&name).await? {
-                return Ok(Err(opening));
-            }
+        let name = self.server().place.name();
+        let recall = |origin: &Origin| self.recall(origin);
+        match self.work.claim(name, total, recall).await? {
+            Taken::New => {}
+            // What is there is continued by a transfer that begins where it ends.
+            Taken::Begun => return Ok(Err(Opening::Ended(Ended::Again))),
+            Taken::Over(outcome) => return Ok(Err(Opening::Outcome(outcome))),
         }
-        self.prepare_disk(total)?;
-        let start = self.plan.borrow().done().contiguous_end(0);
+        self.work.prepare_disk(total, self.facts.get().journal_time())?;
+        let start = self.work.plan.borrow().done().contiguous_end(0);
         let overlap = start.min(SAMPLE_BYTES);
         if overlap > 0
             && !self
@@ -109,9 +94,12 @@ impl Run {
             let why = "the bytes at the server are other ones than those on disk";
             return Ok(Err(Opening::Ended(Ended::StartOver(why))));
         }
-        let worker = self.new_worker();
+        let worker = self.work.new_worker();
         let parts = self.wanted();
-        self.plan.borrow_mut().take_from(worker, start, parts, self.pace());
+        self.work
+            .plan
+            .borrow_mut()
+            .take_from(worker, start, parts, self.work.pace());
         Ok(Ok(Begun {
             worker,
             session,
@@ -121,19 +109,16 @@ impl Run {
 
     /// Compares what the server says about the file with what the bytes on disk are of.
     fn compare(&self, found: Facts) -> Result<Option<Ended>, Failure> {
-        if let (Some(promised), Some(size)) = (self.source.promised_size, found.size)
-            && promised != size
-        {
-            let message = format!("the file has {size} bytes where {promised} were promised");
-            return Err(Failure::new(FailureKind::NotTheFile, message));
+        if let Some(size) = found.size {
+            self.work.check_promised(size)?;
         }
-        let done = self.plan.borrow().done();
+        let done = self.work.plan.borrow().done();
         if !done.is_empty()
             && let Some(why) = found.contradiction(self.facts.get())
         {
             return Ok(Some(Ended::Changed(why)));
         }
-        *self.plan.borrow_mut() = Plan::new(found.size, done, self.connections.min_split_bytes);
+        *self.work.plan.borrow_mut() = Plan::new(found.size, done, self.work.connections.min_split_bytes);
         self.facts.set(found);
         Ok(None)
     }
@@ -141,91 +126,17 @@ impl Run {
     /// Claims the part file of an earlier run before the server is asked. An outcome is returned if the run ends here,
     /// because the file exists already.
     async fn find_begun(&self) -> Result<Option<Outcome>, Failure> {
-        if self.disk.is_claimed() {
-            return Ok(None);
-        }
         let total = self.facts.get().size;
-        match self.disk.destination.find_begun(total).await? {
-            None => {}
-            Some(Claimed::New(part)) => drop(self.disk.adopt(part)),
-            Some(Claimed::Begun(part, begun)) => self.adopt_begun(part, begun).await?,
-            Some(Claimed::Exists(existing)) => return Ok(Some(Outcome::Skipped { existing })),
-        }
-        Ok(None)
-    }
-
-    /// Claims the part file under `name`. Returns an `Opening` if the present transfer cannot be used.
-    async fn claim(&self, name: &FileName) -> Result<Option<Opening>, Failure> {
-        let total = self.facts.get().size;
-        match self.disk.destination.claim(name, total).await? {
-            Claimed::New(part) => {
-                self.disk.adopt(part);
-                Ok(None)
-            }
-            Claimed::Begun(part, begun) => {
-                // What is there is continued by a transfer that begins where it ends.
-                self.adopt_begun(part, begun).await?;
-                Ok(Some(Opening::Ended(Ended::Again)))
-            }
-            Claimed::Exists(existing) => Ok(Some(Opening::Outcome(Outcome::Skipped { existing }))),
+        match self.work.find_begun(total, |origin| self.recall(origin)).await? {
+            Taken::New | Taken::Begun => Ok(None),
+            Taken::Over(outcome) => Ok(Some(outcome)),
         }
     }
 
-    /// Continues `part` with the ranges that its journal records.
-    async fn adopt_begun(&self, part: PartFile, mut begun: part_file::Begun) -> Result<(), Failure> {
-        if self.disk.destination.target.adopt && self.source.checksum.is_none() {
-            // No record says that this task wrote them: only those are kept whose last bytes are compared, which happens
-            // where bytes are missing behind them.
-            if let Some(total) = begun.origin.total_bytes {
-                let last = ByteRange::new(total.saturating_sub(SAMPLE_BYTES), total);
-                begun.done.remove(last);
-            }
-            let is_compared = |range: &ByteRange| range.start == 0 || range.len() >= SAMPLE_BYTES;
-            begun.done = begun.done.iter().filter(is_compared).collect();
-        }
-        if begun.done.is_empty() {
-            part.start_over()?;
-            self.disk.adopt(part);
-            return Ok(());
-        }
-        let time = begun.origin.last_modified.as_deref();
-        self.facts.set(Facts::of_journal(begun.origin.total_bytes, time));
-        *self.plan.borrow_mut() = Plan::new(
-            begun.origin.total_bytes,
-            begun.done.clone(),
-            self.connections.min_split_bytes,
-        );
-        let part = self.disk.adopt(part);
-        // The recorded ranges are synced before they are relied on, and the journal is rewritten for this boot of the
-        // machine and for the present URL of the file.
-        let origin = Origin {
-            source: self.disk.destination.source_id.clone(),
-            ..begun.origin
-        };
-        blocking("taking up a part file", move || {
-            part.sync()?;
-            part.rewrite_journal(&origin, &begun.done, &RangeSet::new())
-        })
-        .await
-    }
-
-    /// Checks and reserves disk space, and starts the journal if a later run could resume.
-    fn prepare_disk(&self, total: Option<u64>) -> Result<(), Failure> {
-        let part = self.disk.part();
-        let Some(total) = total else { return Ok(()) };
-        part.check_space(total)?;
-        if total >= SMALL_BYTES && self.plan.borrow().done_bytes() == 0 {
-            self.disk.start_reserving(total);
-        }
-        if !self.disk.destination.target.adopt || total >= SMALL_BYTES {
-            part.begin_journal(&Origin {
-                source: self.disk.destination.source_id.clone(),
-                total_bytes: Some(total),
-                etag: None,
-                last_modified: self.facts.get().journal_time(),
-            })?;
-        }
-        Ok(())
+    /// Takes over what the journal says of the file that the bytes on disk are of.
+    fn recall(&self, origin: &Origin) {
+        let time = origin.last_modified.as_deref();
+        self.facts.set(Facts::of_journal(origin.total_bytes, time));
     }
 
     /// Whether the `length` bytes at `start` are the same at the server and on disk.
@@ -241,7 +152,7 @@ impl Run {
             return Ok(false);
         }
         let mut held = vec![0; length];
-        self.disk.part().read_at(&mut held, start)?;
+        self.work.disk.part().read_at(&mut held, start)?;
         Ok(sent == held)
     }
 }

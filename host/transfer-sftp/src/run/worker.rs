@@ -41,7 +41,7 @@ impl Worker<'_> {
 
     /// Fetches what the plan has over a login of its own.
     pub(crate) async fn work(&self) -> Result<(), WorkerError> {
-        if !self.run.plan.borrow().has_work(self.run.pace()) {
+        if !self.run.work.plan.borrow().has_work(self.run.work.pace()) {
             return Ok(());
         }
         let mut session = self.run.connect().await?;
@@ -57,7 +57,7 @@ impl Worker<'_> {
     async fn work_with(&self, mut session: Session, handle: Handle) -> Result<(), WorkerError> {
         loop {
             self.pump(&mut session, &handle).await?;
-            self.run.release(self.id)?;
+            self.run.work.release(self.id)?;
             if !self.take() {
                 break;
             }
@@ -69,8 +69,8 @@ impl Worker<'_> {
 
     /// Checks that the file is the same as in the beginning, and ends where its size says.
     async fn confirm(&self, session: &mut Session, handle: &Handle) -> Result<(), WorkerError> {
-        let is_complete = self.run.plan.borrow().is_complete();
-        let total = self.run.plan.borrow().total().unwrap_or(0);
+        let is_complete = self.run.work.plan.borrow().is_complete();
+        let total = self.run.work.plan.borrow().total().unwrap_or(0);
         let has_more = is_complete && session.has_byte(handle, total).await?;
         let found = session.file_attributes(handle).await?;
         self.check(Facts::of(found))?;
@@ -86,8 +86,7 @@ impl Worker<'_> {
     }
 
     fn take(&self) -> bool {
-        let (parts, pace) = (self.run.wanted(), self.run.pace());
-        self.run.plan.borrow_mut().take(self.id, parts, pace).is_some()
+        self.run.work.take(self.id, self.run.wanted())
     }
 
     /// Fails if the file is another one than in the beginning.
@@ -102,10 +101,10 @@ impl Worker<'_> {
     async fn pump(&self, session: &mut Session, handle: &Handle) -> Result<(), WorkerError> {
         let mut reads = Reads::default();
         loop {
-            let (position, window) = self.run.window(self.id);
+            let (position, window) = self.run.work.window(self.id);
             if window == 0 {
                 let parts = self.run.wanted();
-                if self.run.plan.borrow_mut().extend(self.id, u64::MAX, parts) {
+                if self.run.work.plan.borrow_mut().extend(self.id, u64::MAX, parts) {
                     continue;
                 }
                 session.abandon(&mut reads);
@@ -118,15 +117,15 @@ impl Worker<'_> {
             self.ask(session, handle, &mut reads, (position, position + window))
                 .await?;
             match session.receive(handle, &mut reads).await {
-                Ok(received) => self.run.count(self.id, received),
+                Ok(received) => self.run.work.count(self.id, received),
                 Err(failure) => {
                     session.abandon(&mut reads);
                     return self.early_end(session, handle, failure).await;
                 }
             }
             while let Some((offset, data)) = reads.next() {
-                debug_assert_eq!(offset, self.run.window(self.id).0, "reads are in order");
-                self.run.write(self.id, &data)?;
+                debug_assert_eq!(offset, self.run.work.window(self.id).0, "reads are in order");
+                self.run.work.write(self.id, &data)?;
             }
         }
     }
@@ -138,7 +137,7 @@ impl Worker<'_> {
         }
         let found = session.file_attributes(handle).await?;
         self.check(Facts::of(found))?;
-        let total = self.run.plan.borrow().total().unwrap_or(0);
+        let total = self.run.work.plan.borrow().total().unwrap_or(0);
         let why = format!("{}, and that it has {total} bytes", failure.message);
         Err(Failure::new(failure.kind, why).into())
     }
@@ -152,14 +151,14 @@ impl Worker<'_> {
         (position, end): (u64, u64),
     ) -> Result<(), Failure> {
         session.make_room().await?;
-        let is_limited = self.run.limits.are_set();
+        let is_limited = self.run.work.limits.are_set();
         while session.has_room(reads) && !(is_limited && reads.count() >= LIMITED_READS) {
             let start = reads.end().unwrap_or(position);
             if start >= end {
                 break;
             }
             let length = session.read_length(end - start);
-            let granted = self.run.limits.acquire(length.into()).await;
+            let granted = self.run.work.limits.acquire(length.into()).await;
             let length = u32::try_from(granted).unwrap_or(length).min(length);
             session.ask(handle, reads, (start, length)).await?;
         }
