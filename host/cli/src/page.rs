@@ -25,7 +25,7 @@ pub(crate) async fn address(target: &Target, route: &str) -> anyhow::Result<Stri
     Ok(format!("{page}/#open={ticket}{route}"))
 }
 
-/// Whether the page is to set the first key: nobody has a session then.
+/// Whether the page is to set the first access key: until then there are no sessions to hand out.
 async fn needs_setup(target: &Target) -> anyhow::Result<bool> {
     let answer = http::send(target, ::http::Method::GET, "/api/v1/setup/status", None).await?;
     // A desktop has no set-up.

@@ -35,7 +35,8 @@ use transfer::{Failure, Secret, failure::FailureKind, run::background::blocking}
 
 use crate::{access::Access, agent, host_key::Expected, rsa_key::RsaKey, shared::Shared};
 
-/// Bytes that a server may send before it is told to go on. As many as are asked for at once, and a little more.
+/// Initial window size of the SSH channel, in bytes: what a server may send before the window is adjusted. More than all
+/// reads under way ask for.
 const WINDOW_BYTES: u32 = 8 * 1024 * 1024;
 
 /// The largest packet of SSH that is asked for; a server may send up to 256 KiB.
@@ -86,7 +87,7 @@ impl client::Handler for Checker {
     }
 }
 
-/// A stream that ends when its token is cancelled, so that no server can keep a connection that nobody uses.
+/// A stream that ends when its token is cancelled, so that a server cannot keep open a connection whose session was dropped.
 struct Ending {
     stream: Stream,
     ended: Pin<Box<WaitForCancellationFutureOwned>>,

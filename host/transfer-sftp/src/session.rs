@@ -42,7 +42,7 @@ pub(crate) struct Session {
     reader: Reader,
     host: String,
     next_id: u32,
-    /// Reads whose replies nobody waits for any more.
+    /// Reads that were abandoned: their replies are dropped when they come.
     abandoned: BTreeSet<u32>,
     read_bytes: u32,
     reply_timeout: Duration,

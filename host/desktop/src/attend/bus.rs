@@ -364,7 +364,7 @@ impl Worker {
             member: "Suspend",
         };
         let mut arguments = Writer::default();
-        // Nobody is there who could type a password.
+        // Not interactive: a suspend after the last download must not wait for a password dialog.
         arguments.boolean(false);
         system.call(method, "b", &arguments, "").map(drop)
     }

@@ -35,7 +35,7 @@ export function permission(code: string): Permission {
     case 'tool':
       return said(t('perm.tool', { name: of }));
     default:
-      // Of a newer service: shown as it is, and as a warning, because nobody knows what it allows.
+      // Of a newer service: shown as it is, and as a warning, because what it allows is not known here.
       return said(code, true);
   }
 }

@@ -173,8 +173,8 @@ pub(crate) async fn link_outbox_delete(State(app): State<App>, Path(id): Path<St
 
 /// Begin a pairing with the code that another device shows.
 ///
-/// The response has the six digits that the other device must show as well: if it shows others, somebody is between the
-/// two. `finish` ends the pairing, within three minutes.
+/// The response has the six digits that the other device must show as well: if it shows others, a third device is in the
+/// middle. `finish` ends the pairing, within three minutes.
 #[utoipa::path(post, path = "/api/v1/link/pair/begin", request_body = LinkPairBeginRequest, responses(
     (status = 200, body = LinkPairBeginResponse), Gated, Sent))]
 pub(crate) async fn link_pair_begin(

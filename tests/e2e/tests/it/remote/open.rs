@@ -204,7 +204,7 @@ fn a_file_of_somebody_else_stays_and_is_named() {
 #[test]
 fn a_second_start_hands_over_to_the_first() {
     let desktop = Desktop::new();
-    // Nobody is asked for anything, so nothing is started.
+    // The link names no download, so no service is started.
     let run = desktop.svc(&["open", "svc://download?url=&filename=a"]);
     assert_eq!((run.code, run.stdout.len(), run.stderr.as_str()), (Some(0), 0, ""));
     assert!(desktop.home.processes().is_empty());
