@@ -1,165 +1,73 @@
-//! Lists a directory and those below it. Everything that a server could make endless is counted.
-
-use std::{collections::VecDeque, time::Duration};
+//! The names in directories, for the walk through a directory and those below it.
 
 use egress::Pins;
-use tokio::time::{sleep, timeout};
 use transfer::{
-    Directory, DirectoryFile, Failure, FileName, RetryBudget, RetryPolicy, SafeUrl, Source, failure::FailureKind,
-    text::decode_or_escape,
+    Directory, Failure, SafeUrl, Source,
+    failure::FailureKind,
+    run::walk::{self, Entry, MAX_FILES, Tree},
 };
 
 use crate::{
     access::Access,
     control::Control,
     lines::{Lines, TooLong},
-    listing::{self, Entry, Kind, Line, MAX_LINE_BYTES},
+    listing::{self, Line, MAX_LINE_BYTES},
     place::{Place, below, file_name},
     shared::Shared,
 };
 
-/// The most files of all directories together; as many as a list may have.
-const MAX_FILES: usize = 10_000;
-
-/// The most directories that are entered.
-const MAX_DIRECTORIES: usize = 1_000;
-
-/// The deepest directory, counted from the listed one.
-const MAX_DEPTH: usize = 16;
-
 /// The longest listing of one directory: its files with names of 400 bytes.
 const MAX_LISTING_BYTES: u64 = 8 * 1024 * 1024;
-
-/// The most names that are said to be left out.
-const MAX_LEFT_OUT: usize = 100;
-
-/// How long all listings together may take.
-const MAX_TIME: Duration = Duration::from_mins(10);
 
 /// Read size.
 const READ_BYTES: usize = 16 * 1024;
 
-/// A directory to be listed: the components below the first one.
-struct Level {
-    components: Vec<Vec<u8>>,
-    names: Vec<FileName>,
-}
-
 /// Lists the directory at the first URL of `source`.
 pub(crate) async fn list(shared: &Shared, source: &Source) -> Result<Directory, Failure> {
     let url = &source.urls[0];
-    let listing = timeout(MAX_TIME, list_with_retries(shared, source, url)).await;
-    listing.unwrap_or_else(|_| {
-        let why = format!("listing {url} took over {MAX_TIME:?}; ask for a directory below it");
-        Err(Failure::new(FailureKind::Timeout, why))
-    })
-}
-
-async fn list_with_retries(shared: &Shared, source: &Source, url: &SafeUrl) -> Result<Directory, Failure> {
     let place = Place::of(url)?;
     let access = Access::of(source, url)?;
-    let mut budget = RetryBudget::new(RetryPolicy::default());
-    loop {
-        let failure = match list_once(shared, &access, &place).await {
-            Ok(directory) => return Ok(directory),
-            Err(failure) => failure,
-        };
-        match budget.take(&failure, 1.0) {
-            Some(wait) => sleep(wait).await,
-            None => return Err(failure),
-        }
-    }
+    walk::list(url, || list_once(shared, &access, &place)).await
 }
 
 async fn list_once(shared: &Shared, access: &Access, place: &Place) -> Result<Directory, Failure> {
     let pins = Pins::default();
     let url = access.url.as_url();
-    let mut control = Control::open(shared, access, pins.narrow(url, access.reach)).await?;
-    let mut found = Directory {
-        name: place.name(),
-        ..Directory::default()
+    let control = Control::open(shared, access, pins.narrow(url, access.reach)).await?;
+    let mut login = Login {
+        control,
+        shared,
+        access,
+        place,
     };
-    let mut waiting = VecDeque::from([Level {
-        components: Vec::new(),
-        names: Vec::new(),
-    }]);
-    let mut entered = 0;
-    while let Some(level) = waiting.pop_front() {
-        entered += 1;
-        if entered > MAX_DIRECTORIES {
-            return Err(too_many(access, format_args!("{MAX_DIRECTORIES} directories")));
-        }
-        let path = path(place, &level);
-        let entries = match entries(shared, &mut control, &path).await {
-            // One that may not be entered does not hide the others.
-            Err(failure) if failure.kind == FailureKind::NotFound && !level.names.is_empty() => {
-                leave_out(&mut found.unreadable, &level.components.join(&b'/'));
-                continue;
-            }
-            entries => entries?,
-        };
-        for entry in entries {
-            take(access, &mut found, &mut waiting, &level, entry)?;
-        }
-    }
-    if found.files.is_empty() {
-        let why = format!("there is no file in the directory {}", access.url);
-        return Err(Failure::new(FailureKind::NotFound, why));
-    }
-    Ok(found)
+    walk::walk(&mut login, place.name()).await
 }
 
-/// Adds one name of the directory `level`.
-fn take(
-    access: &Access,
-    found: &mut Directory,
-    waiting: &mut VecDeque<Level>,
-    level: &Level,
-    line: Line,
-) -> Result<(), Failure> {
-    let Entry { name, kind, size } = match line {
-        Line::Entry(entry) => entry,
-        Line::Nothing | Line::Unusable => return Ok(()),
-    };
-    let Some(on_disk) = file_name(&name) else {
-        return Ok(());
-    };
-    match kind {
-        Kind::Other => {}
-        Kind::Directory if level.names.len() >= MAX_DEPTH => {
-            let components: Vec<&[u8]> = level.components.iter().map(Vec::as_slice).chain([&*name]).collect();
-            leave_out(&mut found.too_deep, &components.join(&b'/'));
-        }
-        Kind::Directory => {
-            if waiting.len() >= MAX_DIRECTORIES {
-                return Err(too_many(access, format_args!("{MAX_DIRECTORIES} directories")));
-            }
-            let mut below = Level {
-                components: level.components.clone(),
-                names: level.names.clone(),
-            };
-            below.components.push(name);
-            below.names.push(on_disk);
-            waiting.push_back(below);
-        }
-        Kind::File => {
-            if found.files.len() >= MAX_FILES {
-                return Err(too_many(access, format_args!("{MAX_FILES} files")));
-            }
-            let components: Vec<&[u8]> = level.components.iter().map(Vec::as_slice).chain([&*name]).collect();
-            found.files.push(DirectoryFile {
-                url: below(&access.url, &components, false)?,
-                name: on_disk,
-                directories: level.names.clone(),
-                size_bytes: size,
-            });
-        }
+struct Login<'a> {
+    control: Control,
+    shared: &'a Shared,
+    access: &'a Access,
+    place: &'a Place,
+}
+
+impl Tree for Login<'_> {
+    const UNREADABLE: &'static [FailureKind] = &[FailureKind::NotFound];
+
+    async fn entries(&mut self, components: &[Vec<u8>]) -> Result<Vec<Entry>, Failure> {
+        entries(self.shared, &mut self.control, &path(self.place, components)).await
     }
-    Ok(())
+
+    fn url(&self) -> &SafeUrl {
+        &self.access.url
+    }
+
+    fn below(&self, components: &[&[u8]]) -> Result<SafeUrl, Failure> {
+        below(&self.access.url, components, false)
+    }
 }
 
 /// The names in the directory `path`.
-async fn entries(shared: &Shared, control: &mut Control, path: &[u8]) -> Result<Vec<Line>, Failure> {
+async fn entries(shared: &Shared, control: &mut Control, path: &[u8]) -> Result<Vec<Entry>, Failure> {
     // Relative paths are relative to where the login led; so each directory is entered from there.
     let start = control.start(shared).await?;
     if let Some(start) = start {
@@ -212,31 +120,31 @@ async fn entries(shared: &Shared, control: &mut Control, path: &[u8]) -> Result<
     }
     drop(data);
     control.completed(shared).await?;
-    Ok(found)
+    Ok(found.into_iter().filter_map(entry).collect())
+}
+
+/// What a line says, unless its name is not one component.
+fn entry(line: Line) -> Option<Entry> {
+    let Line::Entry(listing::Entry { name, kind, size }) = line else {
+        return None;
+    };
+    let on_disk = file_name(&name)?;
+    Some(Entry {
+        name,
+        on_disk,
+        kind,
+        size,
+    })
 }
 
 /// The path of a directory at the server.
-fn path(place: &Place, level: &Level) -> Vec<u8> {
+fn path(place: &Place, components: &[Vec<u8>]) -> Vec<u8> {
     let mut path = place.path.clone();
-    for component in &level.components {
+    for component in components {
         if !path.is_empty() && !path.ends_with(b"/") {
             path.push(b'/');
         }
         path.extend_from_slice(component);
     }
     path
-}
-
-fn leave_out(names: &mut Vec<String>, name: &[u8]) {
-    if names.len() < MAX_LEFT_OUT {
-        names.push(decode_or_escape(name));
-    }
-}
-
-fn too_many(access: &Access, what: std::fmt::Arguments<'_>) -> Failure {
-    let why = format!(
-        "{} has more than {what} in it; ask for a directory below it",
-        access.url
-    );
-    Failure::new(FailureKind::NotTheFile, why)
 }

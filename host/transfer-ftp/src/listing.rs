@@ -1,20 +1,11 @@
 //! Lines of a directory's listing: MLSD (RFC 3659), and what servers without it answer to LIST. Pure.
 
+use transfer::run::walk::Kind;
+
 use crate::place::is_sendable;
 
 /// The longest line of a listing: a path of 4 KiB, and what stands before it.
 pub const MAX_LINE_BYTES: usize = 8 * 1024;
-
-/// What a name in a directory is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A file.
-    File,
-    /// A directory below.
-    Directory,
-    /// Neither, such as a link or a device: it is not fetched, because where it leads is unknown.
-    Other,
-}
 
 /// One name in a directory. It is one component: no separator, not `.` and not `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The packets of SFTP, version 3 (draft-ietf-secsh-filexfer-02), as far as a client that reads needs them. Pure.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use transfer::run::walk::Kind;
 
 /// The version of the protocol. Servers of later versions speak it too.
 pub const VERSION: u32 = 3;
@@ -83,17 +84,6 @@ pub struct Attributes {
     pub mode: Option<u32>,
     /// When it was changed, in seconds since 1970.
     pub modified: Option<u32>,
-}
-
-/// What a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A link, a device or anything else.
-    Other,
 }
 
 impl Attributes {

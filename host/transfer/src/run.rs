@@ -10,6 +10,7 @@ pub mod logins;
 pub mod plan;
 pub mod retries;
 pub mod upkeep;
+pub mod walk;
 
 pub use destination::Destination;
 pub use disk::Disk;

@@ -6,12 +6,12 @@ use transfer::{
     run::{
         Plan, SAMPLE_BYTES, WorkerId,
         logins::{Ended, Opening, Taken},
+        walk::Kind,
     },
 };
 
 use crate::{
     facts::Facts,
-    packet::Kind,
     run::context::{Run, Server},
     session::{Handle, Session},
 };

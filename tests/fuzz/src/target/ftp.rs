@@ -1,9 +1,9 @@
 //! What servers of FTP say: replies in any pieces, the values in them, and the lines of listings.
 
-use transfer::SafeUrl;
+use transfer::{SafeUrl, run::walk::Kind};
 use transfer_ftp::{
     facts,
-    listing::{self, Kind, Line},
+    listing::{self, Line},
     passive,
     place::Place,
     reply::{Malformed, Reader, Reply},
