@@ -29,7 +29,7 @@ const BODIES_BYTES: usize = 4 * MAX_BODY_BYTES;
 const ANSWERS_BYTES: usize = MAX_ANSWER_BYTES + MAX_ANSWER_BYTES / 2;
 
 /// Large requests processed concurrently; the tree of each takes up to [`crate::json::MAX_TREE_BYTES`].
-const LARGE_AT_ONCE: u32 = 2;
+const LARGE_AT_ONCE: usize = 2;
 
 /// Semaphore permits count in this unit.
 const UNIT_BYTES: usize = 1024;
@@ -57,7 +57,7 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             bodies: Arc::new(Semaphore::new(BODIES_BYTES / UNIT_BYTES)),
-            large: Arc::new(Semaphore::new(LARGE_AT_ONCE as usize)),
+            large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
             answers: Arc::new(Semaphore::new(ANSWERS_BYTES / UNIT_BYTES)),
         }
     }
@@ -100,11 +100,6 @@ impl Budget {
     /// Limits concurrency of large requests; held from before parsing until the response is built.
     pub async fn large(&self) -> Result<Share, Exhausted> {
         acquire(&self.large, 1).await
-    }
-
-    /// As `large`, for a request that is parsed into a tree (XML): no other large request is processed meanwhile.
-    pub async fn largest(&self) -> Result<Share, Exhausted> {
-        acquire(&self.large, LARGE_AT_ONCE).await
     }
 
     /// Reserves a response of the largest size.

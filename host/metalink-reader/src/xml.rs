@@ -1,17 +1,20 @@
-//! A bounded XML parser that builds trees for XML-RPC and Metalink. Pure: no custom entities, limited depth and size.
+//! A bounded XML parser: events ([`Events`]) for XML-RPC, and trees ([`Element`]) for Metalink. Pure: no custom
+//! entities, limited depth, and limited size of trees.
+
+use std::borrow::Cow;
 
 use quick_xml::{
     Reader, XmlVersion,
-    events::{BytesStart, Event},
+    events::{BytesStart, Event as Parsed},
 };
 
 /// A `system.multicall` with list options nests about twenty elements.
 const MAX_DEPTH: usize = 64;
 
-/// Memory of a document's elements without their texts. A call for ten thousand downloads needs less.
+/// Memory of a tree's elements without their texts. A document of the most files and mirrors needs less.
 const MAX_TREE_BYTES: usize = 32 * 1024 * 1024;
 
-/// Attributes read per element; both formats define fewer.
+/// Attributes read per element; Metalink defines fewer.
 const MAX_ATTRIBUTES: usize = 16;
 
 /// Estimated memory of an element: its name and the overhead of its text.
@@ -20,6 +23,150 @@ const ELEMENT_BYTES: usize = size_of::<Element>() + 48;
 /// The document is invalid or exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotXml;
+
+/// The tag that begins an element.
+#[derive(Debug)]
+pub struct Start<'t>(BytesStart<'t>);
+
+impl Start<'_> {
+    /// The element's name without its namespace prefix.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.local_name().into_inner()
+    }
+
+    fn attributes(&self) -> Result<Vec<(String, String)>, NotXml> {
+        let attributes = self.0.attributes().take(MAX_ATTRIBUTES).map(|attribute| {
+            let attribute = attribute.map_err(|_| NotXml)?;
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_err(|_| NotXml)?;
+            Ok((attribute.key.local_name().as_ref().to_owned(), value.into_owned()))
+        });
+        attributes.collect()
+    }
+}
+
+/// A part of a document.
+#[derive(Debug)]
+pub enum Event<'t> {
+    /// An element begins. An empty-element tag is a beginning and an end.
+    Start(Start<'t>),
+    /// The innermost open element ends.
+    End,
+    /// Text of the innermost open element; adjacent text may come as several events.
+    Text(Cow<'t, str>),
+    /// The document is complete.
+    Eof,
+}
+
+/// Reads a document event by event, in memory that does not depend on its size.
+#[derive(Debug)]
+pub struct Events<'t> {
+    reader: Reader<&'t [u8]>,
+    depth: usize,
+    has_root: bool,
+}
+
+impl<'t> Events<'t> {
+    /// The events of a document.
+    #[must_use]
+    pub fn of(text: &'t str) -> Self {
+        let mut reader = Reader::from_str(text);
+        reader.config_mut().expand_empty_elements = true;
+        Self {
+            reader,
+            depth: 0,
+            has_root: false,
+        }
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    ///
+    /// If the text up to it is not the beginning of one well-formed document, or nests too deeply.
+    pub fn read(&mut self) -> Result<Event<'t>, NotXml> {
+        loop {
+            let text = match self.reader.read_event().map_err(|_| NotXml)? {
+                Parsed::Start(tag) => {
+                    if self.depth >= MAX_DEPTH || self.depth == 0 && self.has_root {
+                        return Err(NotXml);
+                    }
+                    self.depth += 1;
+                    self.has_root = true;
+                    return Ok(Event::Start(Start(tag)));
+                }
+                Parsed::End(_) => {
+                    self.depth = self.depth.checked_sub(1).ok_or(NotXml)?;
+                    return Ok(Event::End);
+                }
+                Parsed::Eof if self.depth == 0 && self.has_root => return Ok(Event::Eof),
+                Parsed::Text(text) => text.xml10_content(),
+                Parsed::CData(text) => text.xml10_content(),
+                Parsed::GeneralRef(reference) => {
+                    let char = match reference.resolve_char_ref().map_err(|_| NotXml)? {
+                        Some(char) => char,
+                        None => named(&reference.xml10_content()).ok_or(NotXml)?,
+                    };
+                    char.to_string().into()
+                }
+                // The reader makes empty elements start and end events.
+                Parsed::DocType(_) | Parsed::Empty(_) | Parsed::Eof => return Err(NotXml),
+                Parsed::Decl(_) | Parsed::PI(_) | Parsed::Comment(_) => continue,
+            };
+            if self.depth > 0 {
+                return Ok(Event::Text(text));
+            }
+            if !text.trim().is_empty() {
+                return Err(NotXml);
+            }
+        }
+    }
+
+    /// The next child of the innermost open element; its other text is skipped. `None` where that element ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn child(&mut self) -> Result<Option<Start<'t>>, NotXml> {
+        loop {
+            match self.read()? {
+                Event::Start(tag) => return Ok(Some(tag)),
+                Event::Text(_) => {}
+                Event::End | Event::Eof => return Ok(None),
+            }
+        }
+    }
+
+    /// Skips the rest of the innermost open element.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn skip(&mut self) -> Result<(), NotXml> {
+        let depth = self.depth;
+        while self.depth >= depth && !matches!(self.read()?, Event::Eof) {}
+        Ok(())
+    }
+
+    /// The text of the innermost open element up to its end, without that of its children.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn text(&mut self) -> Result<Cow<'t, str>, NotXml> {
+        let mut whole = Cow::Borrowed("");
+        loop {
+            match self.read()? {
+                Event::Text(text) if whole.is_empty() => whole = text,
+                Event::Text(text) => whole.to_mut().push_str(&text),
+                Event::Start(_) => self.skip()?,
+                Event::End | Event::Eof => return Ok(whole),
+            }
+        }
+    }
+}
 
 /// An element with everything in it. Names have no namespace prefix.
 #[derive(Debug, Default, PartialEq)]
@@ -37,66 +184,35 @@ pub struct Element {
 impl Element {
     /// Reads a document: its root.
     pub fn read(text: &str) -> Result<Self, NotXml> {
-        let mut reader = Reader::from_str(text);
+        let mut events = Events::of(text);
         // The document node, whose only child is the root.
         let mut open = vec![Self::default()];
         let mut left = MAX_TREE_BYTES;
         loop {
-            match reader.read_event().map_err(|_| NotXml)? {
+            match events.read()? {
                 Event::Start(tag) => {
                     left = left.checked_sub(ELEMENT_BYTES).ok_or(NotXml)?;
-                    if open.len() > MAX_DEPTH {
-                        return Err(NotXml);
-                    }
-                    open.push(Self::begin(&tag)?);
+                    open.push(Self {
+                        name: tag.name().to_owned(),
+                        attributes: tag.attributes()?,
+                        ..Self::default()
+                    });
                 }
-                Event::Empty(tag) => {
-                    left = left.checked_sub(ELEMENT_BYTES).ok_or(NotXml)?;
-                    let element = Self::begin(&tag)?;
-                    open.last_mut().ok_or(NotXml)?.children.push(element);
-                }
-                Event::End(_) => {
+                Event::End => {
                     let mut element = open.pop().ok_or(NotXml)?;
                     // Vectors grow by doubling, and most have one item.
                     element.children.shrink_to_fit();
                     open.last_mut().ok_or(NotXml)?.children.push(element);
                 }
-                Event::Text(text) => open.last_mut().ok_or(NotXml)?.text.push_str(&text.xml10_content()),
-                Event::CData(text) => open.last_mut().ok_or(NotXml)?.text.push_str(&text.xml10_content()),
-                Event::GeneralRef(reference) => {
-                    let char = match reference.resolve_char_ref().map_err(|_| NotXml)? {
-                        Some(char) => char,
-                        None => named(&reference.xml10_content()).ok_or(NotXml)?,
-                    };
-                    open.last_mut().ok_or(NotXml)?.text.push(char);
+                Event::Text(text) => open.last_mut().ok_or(NotXml)?.text.push_str(&text),
+                Event::Eof => {
+                    return open
+                        .pop()
+                        .and_then(|document| document.children.into_iter().next())
+                        .ok_or(NotXml);
                 }
-                Event::DocType(_) => return Err(NotXml),
-                Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
-                Event::Eof => break,
             }
         }
-        let document = open.pop().filter(|_| open.is_empty()).ok_or(NotXml)?;
-        let mut roots = document.children.into_iter();
-        match (roots.next(), roots.next()) {
-            (Some(root), None) if document.text.trim().is_empty() => Ok(root),
-            _ => Err(NotXml),
-        }
-    }
-
-    fn begin(tag: &BytesStart<'_>) -> Result<Self, NotXml> {
-        let mut element = Self {
-            name: tag.local_name().as_ref().to_owned(),
-            ..Self::default()
-        };
-        for attribute in tag.attributes().take(MAX_ATTRIBUTES) {
-            let attribute = attribute.map_err(|_| NotXml)?;
-            let value = attribute
-                .normalized_value(XmlVersion::Implicit1_0)
-                .map_err(|_| NotXml)?;
-            let name = attribute.key.local_name().as_ref().to_owned();
-            element.attributes.push((name, value.into_owned()));
-        }
-        Ok(element)
     }
 
     /// The first child of this name.
@@ -162,6 +278,22 @@ mod tests {
         ] {
             assert_eq!(Element::read(bad), Err(NotXml), "{}", &bad[..bad.len().min(60)]);
         }
+    }
+
+    #[test]
+    fn events_are_read_without_what_is_skipped() {
+        let mut events = Events::of("<a>x<b>1<c>2</c>3</b>y<d><e>4</e></d><f>5</f></a>");
+        assert_eq!(events.child().unwrap().unwrap().name(), "a");
+        assert_eq!(events.child().unwrap().unwrap().name(), "b");
+        assert_eq!(events.text().unwrap(), "13");
+        assert_eq!(events.child().unwrap().unwrap().name(), "d");
+        events.skip().unwrap();
+        assert_eq!(events.child().unwrap().unwrap().name(), "f");
+        assert_eq!(events.text().unwrap(), "5");
+        assert!(events.child().unwrap().is_none());
+        assert!(matches!(events.read(), Ok(Event::Eof)));
+        // Nothing is open any more, so there is nothing to skip.
+        events.skip().unwrap();
     }
 
     proptest! {

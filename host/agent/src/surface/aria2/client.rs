@@ -223,25 +223,25 @@ async fn held(answer: Answer, room: Reserved<'_>) -> Result<Reply, Exhausted> {
     })
 }
 
-/// Answers a JSON message. Large messages are parsed a few at a time, which bounds the memory of all of them.
+/// A turn to process a message: large ones are parsed a few at a time, which bounds the memory of all of them.
+async fn turn(budget: &Budget, message: &[u8]) -> Result<Option<Share>, Exhausted> {
+    match message.len() {
+        0..=FREE_BODY_BYTES => Ok(None),
+        _ => budget.large().await.map(Some),
+    }
+}
+
+/// Answers a JSON message.
 pub(super) async fn answer(app: &App, caller: &Caller, message: &[u8]) -> Result<Reply, Exhausted> {
-    let _turn = match message.len() {
-        0..=FREE_BODY_BYTES => None,
-        _ => Some(app.budget.large().await?),
-    };
+    let _turn = turn(&app.budget, message).await?;
     let mut room = Reserved::of(&app.budget);
     let answer = caller.answer(message, &mut room).await;
     held(answer, room).await
 }
 
-/// Answers an XML message; `None` if it is not a call. A large one is parsed while no other large message is
-/// (`largest`): XML is parsed into a tree, which takes many times the memory of the text, while JSON parameters stay
-/// text.
+/// Answers an XML message; `None` if it is not a call.
 pub(super) async fn answer_xml(app: &App, caller: &Caller, message: &[u8]) -> Result<Option<Reply>, Exhausted> {
-    let _turn = match message.len() {
-        0..=FREE_BODY_BYTES => None,
-        _ => Some(app.budget.largest().await?),
-    };
+    let _turn = turn(&app.budget, message).await?;
     let mut room = Reserved::of(&app.budget);
     match caller.answer_xml(message, &mut room).await {
         Some(answer) => held(answer, room).await.map(Some),

@@ -105,8 +105,9 @@ fn under_attack(name: &str, service: &Service, is_release: bool) {
         json!({"id": 1, "method": "system.multicall", "params": [within]}).to_string()
     };
     let xml = format!(
-        "<methodCall><methodName>a</methodName><params>{}",
-        "<a>x</a>".repeat(MAX_BODY / 8 - 99)
+        "<methodCall><methodName>a</methodName><params><param><value><array><data>{}</data></array></value></param>\
+         </params></methodCall>",
+        "<value/>".repeat(MAX_BODY / 8 - 99)
     );
     let bombs = [
         ("/jsonrpc", zeros(MAX_BODY)),
