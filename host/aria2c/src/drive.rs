@@ -3,11 +3,12 @@
 use std::{
     collections::HashSet,
     path::Path,
+    pin::pin,
     time::{Duration, Instant},
 };
 
 use aria2::{Aria2, Kind, Notices, SessionFile as _, files::Entry, option::Refusal};
-use command::stop::StopRequests;
+use command::{memory, stop::StopRequests};
 use data_encoding::BASE64;
 use jiff::Zoned;
 use serde::Deserialize;
@@ -200,6 +201,7 @@ impl Drive {
 
     async fn run(&mut self, service: &InMemory, stop: &mut StopRequests) -> Result<(), Refused> {
         let mut tick = ticks();
+        let mut memory = pin!(memory::release_when_idle());
         loop {
             if self.plan.listener.is_none() && self.notices.is_caught_up() && self.stat().await?.unfinished() == 0 {
                 // A download that stopped between the two queries has a pending notice by now.
@@ -213,6 +215,7 @@ impl Drive {
                 _ending = service.agent().shutdown_requested() => Event::StopRequested,
                 notices = self.notices.next() => Event::Notices(notices),
                 _ = tick.tick() => Event::Tick,
+                never = &mut memory => match never {},
             };
             match happening {
                 Event::StopRequested => {

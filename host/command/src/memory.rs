@@ -1,8 +1,69 @@
-//! Returns memory that a start needed to the operating system, on systems where that must be requested.
+//! Returns memory that is not needed any more to the operating system, on systems where that must be requested.
+
+use std::{convert::Infallible, future::pending, time::Duration};
+
+/// How often an idle process is looked for.
+const TICK: Duration = Duration::from_mins(1);
+
+/// A process that computed for less than this since the last tick is idle. Five hundred torrents that are seeded to nobody
+/// take half of it.
+const IDLE: Duration = Duration::from_millis(100);
+
+/// Memory is released again once the process has computed for this long since it last was: less than that needs few pages.
+const WORKED: Duration = Duration::from_millis(200);
+
+/// Releases memory now, which is after the start, and then each time that the process becomes idle after it worked: what a
+/// crowd of requests or the start of many torrents needed is not kept for days. Needs no stop: it is dropped.
+pub async fn release_when_idle() -> Infallible {
+    let mut meter = Meter::default();
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // The first tick is immediate.
+    loop {
+        tick.tick().await;
+        let Some(computed) = processor_time() else {
+            return pending().await;
+        };
+        if meter.is_to_release(computed) {
+            release_free();
+            release_code();
+        }
+    }
+}
+
+/// Decides when memory is released, from the processor time of the process at each tick.
+#[derive(Debug, Default)]
+struct Meter {
+    last: Option<Duration>,
+    released: Duration,
+}
+
+impl Meter {
+    fn is_to_release(&mut self, computed: Duration) -> bool {
+        let last = self.last.replace(computed);
+        let is_idle = last.is_none_or(|last| computed.saturating_sub(last) < IDLE);
+        let has_worked = last.is_none() || computed.saturating_sub(self.released) > WORKED;
+        if is_idle && has_worked {
+            self.released = computed;
+        }
+        is_idle && has_worked
+    }
+}
+
+/// The processor time of all threads of this process; `None` on systems where no memory is released.
+fn processor_time() -> Option<Duration> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
 
 /// Gives freed memory back to the operating system. What a start builds and drops again (descriptions, tables, rows) lies
 /// between what stays, so that glibc keeps it: 4 MB of an agent. Musl and other systems' allocators do this by themselves.
-pub fn release_free() {
+fn release_free() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         #[expect(
@@ -39,5 +100,33 @@ pub fn release_code() {
             // Without success the pages stay.
             let _result = madvise(start.cast_mut().cast(), length - length % PAGE_BYTES, DONT_NEED);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_released_after_the_start_and_when_the_process_idles_after_work() {
+        let mut meter = Meter::default();
+        let mut at = |milliseconds| meter.is_to_release(Duration::from_millis(milliseconds));
+        assert!(at(500), "after the start");
+        assert!(!at(510), "nothing was done since");
+        assert!(!at(900), "it works");
+        assert!(at(950), "it stopped working");
+        assert!(!at(1010));
+        assert!(!at(1070));
+        assert!(!at(1130));
+        assert!(at(1190), "little by little it worked enough");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn processor_time_grows() {
+        let before = processor_time();
+        while processor_time() == before {}
+        assert!(before.is_some());
+        assert!(processor_time() > before);
     }
 }

@@ -79,11 +79,10 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     // The parent process waits for this line: the content of the endpoint file.
     let endpoint = std::fs::read(places.data.join(ENDPOINT_FILE)).context("cannot read back the endpoint")?;
     print_bytes(&[&endpoint, &b"\n"[..]].concat())?;
-    memory::release_free();
-    memory::release_code();
     tokio::select! {
         () = daemon.asked_to_stop() => {}
         () = stop.next() => {}
+        never = memory::release_when_idle() => match never {},
     }
     tokio::select! {
         _report = daemon.shutdown(GRACE) => Ok(Exit::Success),

@@ -219,9 +219,10 @@ async fn welcome(
         _late = tokio::time::timeout(GREETING_WAIT, agent.connected()) => {}
     }
     print_bytes(greeting::text(agent, edition, places).as_bytes())?;
-    memory::release_free();
-    memory::release_code();
-    Ok(Some(sibling.refused().await))
+    tokio::select! {
+        refused = sibling.refused() => Ok(Some(refused)),
+        never = memory::release_when_idle() => match never {},
+    }
 }
 
 /// The exit for a failed start.
