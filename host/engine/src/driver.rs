@@ -358,9 +358,12 @@ impl Driver {
             }
             Signal::Ended(task, run, outcome, last) => {
                 self.runs.remove(task, run);
-                // What has finished says itself how much it is.
                 if !matches!(*outcome, Outcome::Finished(_)) {
                     let _is_no_command = self.apply(Input::Progressed(vec![(task, run, *last)]), batch);
+                } else if last.received_bytes != last.done_bytes {
+                    // A finished file tells its size, but not how much of it this run received. The run may have ended
+                    // before a sample was taken.
+                    self.emit(Event::Progress([(task, *last)].into()));
                 }
                 let _is_no_command = self.apply(Input::Ended(task, run, *outcome), batch);
             }

@@ -232,6 +232,12 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<'_, W> {
                     .report(*task, &render::Event::Retrying { failure, wait: *wait }, screen);
             }
             Event::Skipped { task, existing } => self.ledger.skipped(*task, existing),
+            // A run that ended since the last query is in no query.
+            Event::Progress(samples) => {
+                for (task, progress) in samples.iter() {
+                    self.ledger.progressed(*task, progress);
+                }
+            }
             // The others concern ended tasks, or features that this command does not use.
             _ => {}
         }

@@ -52,6 +52,24 @@ fn ctrl_c_saves_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn a_run_that_ends_at_once_says_how_much_it_received_and_not_the_size() {
+    let paced = behaviour::when(behaviour::first, behaviour::paced(2 * MIB));
+    let origin = Origin::start(vec![Resource::new("/f.bin", content()).with(paced)]);
+    let url = origin.url("/f.bin");
+    let place = Place::new();
+    assert_eq!(interrupted(&place, &url, &["--segments", "1"]).code, Some(7));
+    let run = Svc::get(place.path()).args(["--segments", "1"]).arg(&url).run();
+    run.assert_success();
+    place.assert_file("f.bin", &content());
+    let received = run.event("finished").and_then(|event| event["receivedBytes"].as_u64());
+    let left = content().len() - 3 * MIB;
+    assert!(
+        received.is_some_and(|received| (1..=left).contains(&received)),
+        "{received:?} bytes were received where at most {left} were missing"
+    );
+}
+
+#[test]
 fn people_who_press_ctrl_c_are_told_how_to_go_on() {
     let origin = paced_origin();
     let place = Place::new();
