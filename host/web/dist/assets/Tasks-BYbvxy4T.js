@@ -1,0 +1,1 @@
+export{t as default}from"./first-Bu0b2wQ8.js";
