@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { encode } from 'uqr';
 import { KEY, Service } from './service.mjs';
 import { open, signIn } from './page.mjs';
 
@@ -21,6 +22,27 @@ async function add(page, text) {
   await page.keyboard.press('n');
   await page.getByRole('textbox', { name: /Links, magnet links/ }).fill(text);
   await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+}
+
+/** Goes to a screen by its letter. */
+async function place(page, letter) {
+  await page.keyboard.press('g');
+  await page.keyboard.press(letter);
+  await page.locator(letter === 't' ? '[data-grid]' : 'main h1').first().waitFor();
+}
+
+/** Installs a plugin from a file and agrees to what it asks for. */
+async function install(page, file) {
+  await place(page, 'p');
+  await page.locator('input[type=file][accept*=zip]').setInputFiles(file);
+  const consent = page.getByRole('dialog').filter({ hasText: 'wants to run' });
+  await consent.getByRole('button', { name: 'Allow and run' }).click();
+  await consent.waitFor({ state: 'hidden' });
+}
+
+async function setSetting(page, identity, label, value) {
+  await page.evaluate((name) => (location.hash = `#/plugins/${encodeURIComponent(name)}/settings`), identity);
+  await page.getByLabel(label).first().fill(value);
 }
 
 /** The screens beside the list. */
@@ -443,6 +465,96 @@ export const scenes = {
       await check('a finished group');
       const tasks = await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer);
       equal(new Set(tasks.map((task) => task.groupId)).size, 1, 'groups');
+    },
+  },
+
+  'a plugin logs in with a form, and again once the session has ended': {
+    async run({ page, url, origin, check }) {
+      await signIn(page, url, KEY);
+      await install(page, fileURLToPath(new URL('../../../../plugins/bundled/http-form-login@svc-0.1.0.zip', import.meta.url)));
+      await setSetting(page, 'http-form-login@svc', 'Login page', `${origin.url}/sign-in`);
+      await page.getByLabel('Page for members').fill(`${origin.url}/members/`);
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved').waitFor();
+      await page.getByRole('tab', { name: 'Accounts' }).click();
+      const dialog = page.getByRole('dialog');
+      const logIn = async (password) => {
+        await page.getByRole('button', { name: 'With a password' }).first().click();
+        await dialog.getByLabel('Site').fill(origin.url);
+        await dialog.getByRole('button', { name: 'Continue' }).click();
+        await dialog.getByLabel('User name').fill('anna');
+        await dialog.getByLabel('Password').fill(password);
+        equal(await dialog.getByLabel('Password').getAttribute('type'), 'password', 'type of the field');
+        await check('a form of a plugin');
+        await dialog.getByRole('button', { name: 'Continue' }).click();
+      };
+      // What the site says of it is shown, and the form again.
+      await logIn('n0t-hers');
+      await dialog.getByText('Wrong name or password.').waitFor();
+      await dialog.getByLabel('User name').fill('anna');
+      await dialog.getByLabel('Password').fill('op3n-sesame');
+      await dialog.getByRole('button', { name: 'Continue' }).click();
+      await dialog.waitFor({ state: 'hidden' });
+      await page.getByText('logged in', { exact: true }).waitFor();
+      await check('an account');
+      await place(page, 't');
+      await add(page, `${origin.url}/members/first.pdf?size=4000`);
+      await row(page, 'first.pdf').getByText('Done').waitFor();
+      // A download without a session waits for the next login: what needs the user leads there, and then it goes on by itself.
+      origin.endSessions();
+      await add(page, `${origin.url}/members/second.pdf?size=4000`);
+      await row(page, 'second.pdf').getByText('The site wants you to log in').waitFor();
+      await page.getByRole('button', { name: '1 needs you' }).click();
+      await dialog.getByText('A login is needed').waitFor();
+      await check('a login is needed');
+      await dialog.getByRole('button', { name: 'Log in' }).click();
+      await page.getByText('expired', { exact: true }).waitFor();
+      await logIn('op3n-sesame');
+      await dialog.waitFor({ state: 'hidden' });
+      await place(page, 't');
+      await row(page, 'second.pdf').getByText('Done').waitFor();
+    },
+  },
+
+  'a plugin logs in with a QR code': {
+    async run({ page, url, origin, service, check }) {
+      const plugin = join(service.root, 'members-qr.zip');
+      execFileSync(service.binary, ['plugin', 'pack', fileURLToPath(new URL('plugin-qr', import.meta.url)), '--output', plugin]);
+      await signIn(page, url, KEY);
+      await install(page, plugin);
+      await setSetting(page, 'members-qr@example', 'Address of the site', origin.url);
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved').waitFor();
+      await page.getByRole('tab', { name: 'Accounts' }).click();
+      await page.getByRole('button', { name: 'With a QR code' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Site').fill(origin.url);
+      await dialog.getByRole('button', { name: 'Continue' }).click();
+      await dialog.getByText('Scan it with the app of the site.').waitFor();
+      await dialog.getByText(/left$/).waitFor();
+      await check('a QR code of a plugin');
+      // The picture is the code of this address: its squares, not what is read out beside it.
+      const link = `${origin.url}/qr/confirm?code=${origin.openCode()}`;
+      const expected = encode(link, { ecc: 'M', border: 2 }).data.map((line) => line.map((isDark) => (isDark ? '#' : ' ')).join('')).join('\n');
+      const drawn = await page.locator('svg.qr').evaluate((svg) => {
+        const side = svg.viewBox.baseVal.width;
+        const lines = Array.from({ length: side }, () => Array(side).fill(' '));
+        for (const rect of svg.querySelectorAll('.ink')) for (let x = 0; x < rect.width.baseVal.value; x++) lines[rect.y.baseVal.value][rect.x.baseVal.value + x] = '#';
+        return lines.map((line) => line.join('')).join('\n');
+      });
+      equal(drawn, expected, 'the code');
+      await fetch(link);
+      await dialog.waitFor({ state: 'hidden' });
+      await page.getByText('Anna').waitFor();
+      await page.getByText('logged in', { exact: true }).waitFor();
+      await place(page, 't');
+      await add(page, `${origin.url}/members/album.zip?size=4000`);
+      await row(page, 'album.zip').getByText('Done').waitFor();
+      // Logged out, the account is gone.
+      await page.evaluate(() => (location.hash = '#/plugins/members-qr%40example/accounts'));
+      await page.getByRole('button', { name: 'Log out' }).click();
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Log out' }).click();
+      await page.getByText('Anna', { exact: true }).waitFor({ state: 'hidden' });
     },
   },
 

@@ -1,1 +1,0 @@
-export{t as default}from"./first-Bu0b2wQ8.js";
