@@ -24,6 +24,13 @@ async function add(page, text) {
   await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
 }
 
+/** Opens the details of a task: with a double click, which Firefox's driver cannot do, or with Enter. */
+async function openRow(page, one) {
+  if (process.env.BROWSER !== 'firefox') return one.dblclick();
+  await one.click();
+  await page.keyboard.press('Enter');
+}
+
 /** Goes to a screen by its letter. */
 async function place(page, letter) {
   await page.keyboard.press('g');
@@ -132,7 +139,7 @@ export const scenes = {
       await check('torrent in the sheet');
       await dialog.getByRole('button', { name: 'Add paused' }).click();
       await row(page, 'dir').waitFor();
-      await row(page, 'dir').dblclick();
+      await openRow(page, row(page, 'dir'));
       await page.getByRole('tab', { name: 'Files' }).click();
       await page.getByRole('treeitem').filter({ hasText: 'b.txt' }).waitFor();
       const [task] = await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer);
@@ -281,7 +288,7 @@ export const scenes = {
       await service.api('POST', 'tasks', { url: `${origin.url}/file/first.bin?size=90000000&rate=200000` });
       await service.api('POST', 'tasks', { url: `${origin.url}/file/second.bin?size=1000`, startPaused: true });
       await signIn(page, url, KEY);
-      await row(page, 'first.bin').dblclick();
+      await openRow(page, row(page, 'first.bin'));
       const drawer = page.getByRole('complementary');
       await drawer.getByRole('heading', { name: 'first.bin' }).waitFor();
       await drawer.getByText(/connections/).first().waitFor();
@@ -346,7 +353,7 @@ export const scenes = {
       await signIn(page, url, KEY);
       await until(page, () => document.querySelectorAll('[data-id]').length === 5);
       equal(await page.locator('main img, main script').count(), 0, 'elements made of names');
-      await page.getByRole('row').nth(1).dblclick();
+      await openRow(page, page.getByRole('row').nth(1));
       await page.getByRole('complementary').waitFor();
       await check('hostile names');
       await page.evaluate(() => (location.hash = '#/add?url=javascript:alert(1)'));

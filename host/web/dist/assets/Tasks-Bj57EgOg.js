@@ -1,1 +1,0 @@
-export{t as default}from"./first-Kj83qdCd.js";
