@@ -1,6 +1,7 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { icons } from './tools/icons.mjs';
 import { messages } from './tools/messages.mjs';
 import { version } from './tools/version.mjs';
 
@@ -27,7 +28,7 @@ function firstModules(graph: Graph): Set<string> {
 export default defineConfig(({ command }) => ({
   // Relative, so that the page works below any prefix of a reverse proxy.
   base: './',
-  plugins: [svelte(), messages()],
+  plugins: [icons(), svelte(), messages()],
   define: {
     __VERSION__: JSON.stringify(version()),
     __KIT__: JSON.stringify(command === 'serve'),

@@ -39,11 +39,15 @@ async function place(page, letter) {
   else await page.getByRole('heading', { level: 1, name: { m: 'Market', p: 'Plugins', q: 'Queues' }[letter] }).waitFor();
 }
 
+/** The service compiles a plugin before it asks: seconds in a debug build, more beside other scenes. */
+const COMPILES = 60_000;
+
 /** Installs a plugin from a file and agrees to what it asks for. */
 async function install(page, file) {
   await place(page, 'p');
   await page.locator('input[type=file][accept*=zip]').setInputFiles(file);
   const consent = page.getByRole('dialog').filter({ hasText: 'wants to run' });
+  await consent.waitFor({ timeout: COMPILES });
   await consent.getByRole('button', { name: 'Allow and run' }).click();
   await consent.waitFor({ state: 'hidden' });
 }
@@ -530,7 +534,7 @@ export const scenes = {
       await page.keyboard.press('p');
       await page.locator('input[type=file][accept*=zip]').setInputFiles(plugin);
       const consent = page.getByRole('dialog').filter({ hasText: 'Checksum list 0.1.0 wants to run' });
-      await consent.waitFor();
+      await consent.waitFor({ timeout: COMPILES });
       await check('consent');
       await consent.getByRole('button', { name: 'Allow and run' }).click();
       await consent.waitFor({ state: 'hidden' });

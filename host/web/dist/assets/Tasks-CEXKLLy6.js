@@ -1,1 +1,0 @@
-export{t as default}from"./first-CQMOBv9p.js";
