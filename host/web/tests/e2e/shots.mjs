@@ -88,7 +88,7 @@ async function round(language, locale, [device, width, height, isTouch], scheme)
     await go(name);
     await page.locator('main h1').first().waitFor();
     if (name === 'feeds') await page.locator('.sources a').first().click();
-    if (!isTouch) await page.mouse.move(0, height - 1);
+    await page.mouse.move(0, 0);
     await settled();
     await shot(name.replace('/', '-'));
   }
