@@ -3,7 +3,6 @@ declare const __VERSION__: string;
 declare const __KIT__: boolean;
 
 declare module 'virtual:languages' {
-  import type { Messages } from '@lingui/core';
-  const languages: Record<string, () => Promise<{ default: Messages }>>;
+  const languages: Record<string, () => Promise<Record<string, import('./i18n/message').Message>>>;
   export default languages;
 }

@@ -1,4 +1,4 @@
-// Compiles `locales/<tag>.json` (ICU messages) to plain arrays: one module for each language, nothing to evaluate.
+// Compiles `locales/<tag>.json` (ICU messages) to plain arrays: one file of JSON for each language, nothing to evaluate.
 import { readFileSync, readdirSync } from 'node:fs';
 import { compileMessage } from '@lingui/message-utils/compileMessage';
 import { pseudo } from './pseudo.mjs';
@@ -32,10 +32,12 @@ const one = 'virtual:messages/';
 
 export function messages() {
   let isDevelopment = false;
+  let isBuild = false;
   return {
     name: 'svc-messages',
     configResolved(config) {
-      isDevelopment = config.command === 'serve' || process.env.SVC_PSEUDO === '1';
+      isBuild = config.command === 'build';
+      isDevelopment = !isBuild || process.env.SVC_PSEUDO === '1';
     },
     resolveId(id) {
       return id === list || id.startsWith(one) ? `\0${id}` : null;
@@ -43,7 +45,11 @@ export function messages() {
     load(id) {
       if (id === `\0${list}`) {
         const tags = [...languages(), ...(isDevelopment ? ['qps', 'qps-rtl'] : [])];
-        const entries = tags.map((tag) => `${JSON.stringify(tag)}: () => import(${JSON.stringify(one + tag)})`);
+        const entries = tags.map((tag) => {
+          if (!isBuild) return `${JSON.stringify(tag)}: () => import(${JSON.stringify(one + tag)}).then((module) => module.default)`;
+          const file = this.emitFile({ type: 'asset', name: `${tag}.json`, source: JSON.stringify(compile(tag)) });
+          return `${JSON.stringify(tag)}: () => fetch(import.meta.ROLLUP_FILE_URL_${file}).then((answer) => answer.json())`;
+        });
         return `export default { ${entries.join(', ')} };`;
       }
       if (!id.startsWith(`\0${one}`)) return null;

@@ -246,7 +246,7 @@ export async function remedy(what: Remedy, id: string): Promise<void> {
     case 'plugin': {
       const task = await attempt(() => get(id));
       const plugin = task?.loginNeed?.identity;
-      route.go(plugin ? `plugins/${encodeURIComponent(plugin)}` : 'plugins');
+      route.go(plugin ? `plugins/${encodeURIComponent(plugin)}/accounts` : 'plugins');
       break;
     }
     case 'retryOne':

@@ -16,7 +16,7 @@ export async function copyText(text: string): Promise<boolean> {
   field.readOnly = true;
   field.className = 'visually-hidden';
   // Within an open dialog: outside of it nothing can have the focus.
-  (before?.closest('[role=dialog], [role=alertdialog]') ?? document.body).append(field);
+  (before?.closest('dialog') ?? document.body).append(field);
   field.select();
   let done = false;
   try {

@@ -30,7 +30,7 @@ export function pageKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const name = keyName(event);
   if (isTyping(event.target) && !(name.startsWith('Ctrl+') && name === 'Ctrl+k')) return;
-  if (document.querySelector('[role=dialog][data-state=open], [role=alertdialog][data-state=open], [role=menu][data-state=open], :popover-open')) return;
+  if (document.querySelector('dialog[open], [role=menu]:popover-open')) return;
   const isSingle = name.length === 1;
   if (isSingle && !preferences.values.singleKeys) return;
   if (isGoing && isSingle) {

@@ -1,7 +1,7 @@
 // Words in the user's language. `t` is reactive: it reads the active language.
-import { i18n } from '@lingui/core';
 import languages from 'virtual:languages';
 import type { Words } from './keys';
+import { format, type Message } from './message';
 
 export type Key = keyof Words;
 /** Keys whose message takes no arguments. */
@@ -10,20 +10,22 @@ export type PlainKey = { [K in Key]: Words[K] extends null ? K : never }[Key];
 type Arguments<K extends Key> = Words[K] extends null ? [] : [Words[K]];
 
 let active = $state('en');
+/** The tag for plurals and counts: pseudo-languages are English. */
+const spoken = $derived(active.startsWith('qps') ? 'en' : active);
+let messages = $state.raw<Readonly<Record<string, Message>>>({});
 
 /** The tags that can be chosen. */
 export const tags: readonly string[] = Object.keys(languages);
 
 /** The message of a key. */
 export function t<K extends Key>(key: K, ...values: Arguments<K>): string {
-  void active;
-  return i18n._(key, values[0] ?? {});
+  return format(messages[key] ?? [key], values[0] ?? {}, spoken);
 }
 
 /** The message of a key that is made of names of the service; null if there is none. Such messages take no arguments. */
 export function lookup(key: string): string | null {
-  void active;
-  return key in i18n.messages ? i18n._(key) : null;
+  const message = messages[key];
+  return message ? format(message, {}, spoken) : null;
 }
 
 /** The active language. */
@@ -53,8 +55,7 @@ export function bestLanguage(wanted: readonly string[]): string {
 /** Loads and activates a language. */
 export async function useLanguage(tag: string): Promise<void> {
   const known = languages[tag] ? tag : 'en';
-  const module = await languages[known]!();
-  i18n.loadAndActivate({ locale: known.startsWith('qps') ? 'en' : known, messages: module.default });
+  messages = await languages[known]!();
   active = known;
   document.documentElement.lang = known.startsWith('qps') ? 'en' : known;
   document.documentElement.dir = known === 'qps-rtl' || /^(ar|fa|he|ur)\b/.test(known) ? 'rtl' : 'ltr';

@@ -312,6 +312,7 @@ export interface Words {
   "devices.outboxText": null;
   "devices.pair": null;
   "devices.paired": { name: string | number };
+  "devices.platform.server": null;
   "devices.private": null;
   "devices.queued": { count: number };
   "devices.reason.pairingCodeInvalid": null;

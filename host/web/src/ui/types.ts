@@ -11,19 +11,4 @@ export interface Choice {
   disabled?: boolean;
 }
 
-export type MenuEntry =
-  | {
-      kind?: 'item';
-      label: string;
-      icon?: Icon;
-      keys?: string;
-      danger?: boolean;
-      disabled?: boolean;
-      /** Present for an entry with a tick. */
-      checked?: boolean;
-      run: () => void;
-    }
-  | { kind: 'line' }
-  | { kind: 'heading'; label: string };
-
 export type Tone = 'plain' | 'accent' | 'ok' | 'warn' | 'err' | 'seed';

@@ -1,5 +1,5 @@
 // A web server with files of any size at any rate, and with every kind of trouble.
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 
 /** A release: what `SHA256SUMS` lists. */
@@ -12,12 +12,23 @@ function content(size) {
 const BLOCK = Buffer.alloc(16_384, 'svc');
 
 /**
+ * Members have a session: `/sign-in` has a form for `anna` with `op3n-sesame`, `/qr/new` a code that `/qr/confirm` confirms, and
+ * `/members/NAME` is for them alone, until `endSessions`.
+ *
  * `/file/NAME?size=BYTES&rate=BYTES_PER_SECOND`, `/status/CODE/NAME`, `/login/NAME`, `/html/NAME`, `/loop/NAME`, a release below
  * `/release/`, and `/feed.xml` with the names in `episodes`.
  */
 export async function startOrigin() {
   const sockets = new Set();
   const episodes = ['Show S01E01', 'Show S01E02', 'Other S01E01'];
+  const sessions = new Set();
+  /** Codes, and whether they are confirmed. */
+  const codes = new Map();
+  const newSession = () => {
+    const id = randomUUID();
+    sessions.add(id);
+    return { 'set-cookie': `session=${id}; Path=/; HttpOnly` };
+  };
   const server = createServer((request, response) => {
     const url = new URL(request.url, 'http://origin');
     const [, what, second] = url.pathname.split('/');
@@ -42,10 +53,30 @@ export async function startOrigin() {
       return response.end();
     }
     if (what === 'gone') return fail(410);
-    const say = (type, text) => {
-      response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
+    const say = (type, text, headers = {}) => {
+      response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...headers });
       response.end(request.method === 'HEAD' ? undefined : text);
     };
+    const form = '<form method="post"><input type="hidden" name="csrf" value="t0ken"><input name="name"><input type="password" name="password"></form>';
+    if (what === 'sign-in' && request.method !== 'POST') return say('text/html', form);
+    if (what === 'sign-in') {
+      const parts = [];
+      request.on('data', (part) => parts.push(part));
+      return request.on('end', () => {
+        const sent = new URLSearchParams(Buffer.concat(parts).toString());
+        if (sent.get('csrf') !== 't0ken' || sent.get('name') !== 'anna' || sent.get('password') !== 'op3n-sesame') return say('text/html', `<p class="error">Wrong name or password.</p>${form}`);
+        say('text/html', '<h1>Hello</h1>', newSession());
+      });
+    }
+    if (what === 'qr') {
+      const code = second === 'new' ? randomUUID() : (url.searchParams.get('code') ?? '');
+      if (second === 'new') codes.set(code, false);
+      if (!codes.has(code)) return fail(404);
+      if (second === 'confirm') codes.set(code, true);
+      const confirmed = codes.get(code);
+      return say('application/json', JSON.stringify({ code, confirmed }), second === 'state' && confirmed ? newSession() : {});
+    }
+    if (what === 'members' && !sessions.has(/(?:^|; )session=([^;]+)/.exec(request.headers.cookie ?? '')?.[1])) return fail(403);
     const released = RELEASE[url.pathname.replace(/^\/release\/1\.0\//, '')];
     if (url.pathname === '/release/1.0/SHA256SUMS') {
       const lines = Object.entries(RELEASE).map(([name, size]) => `${createHash('sha256').update(content(size)).digest('hex')}  ${name}\n`);
@@ -109,6 +140,9 @@ export async function startOrigin() {
   return {
     url: `http://127.0.0.1:${server.address().port}`,
     episodes,
+    endSessions: () => sessions.clear(),
+    /** The code that waits for the app. */
+    openCode: () => [...codes].find(([, isConfirmed]) => !isConfirmed)?.[0],
     stop: () =>
       new Promise((done) => {
         server.close(done);

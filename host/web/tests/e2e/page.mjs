@@ -1,12 +1,17 @@
 // A browser whose console errors and policy violations fail the scene.
-import { chromium } from 'playwright-core';
+import { chromium, firefox } from 'playwright-core';
 import { preview } from 'vite';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './service.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-export function launch() {
+/**
+ * Debian's Chromium, or with `firefox` its Firefox by WebDriver BiDi. playwright-core from 1.65 on asks that one for
+ * `emulation.setMediaFeaturesOverride`, which its version with long support does not have.
+ */
+export function launch(name = 'chromium') {
+  if (name === 'firefox') return firefox.launch({ channel: 'moz-firefox', executablePath: process.env.FIREFOX ?? '/usr/bin/firefox-esr' });
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -25,12 +30,15 @@ export async function pageOf(service) {
   return { url: `http://127.0.0.1:${server.httpServer.address().port}`, stop: () => new Promise((done) => server.httpServer.close(done)) };
 }
 
+/** What browsers write of a socket that is refused because there is no key yet. */
+const REFUSED = [/favicon/, /status of 401/, /^Firefox can’t establish a connection to the server at ws:/];
+
 export async function open(browser, { width = 1440, height = 900, scheme = 'light', language = 'en-GB', isTouch = false, serviceWorkers = 'allow', allowed = [] } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: language, hasTouch: isTouch, isMobile: isTouch, acceptDownloads: true, serviceWorkers });
   const page = await context.newPage();
   const problems = [];
   const note = (text) => {
-    if (!allowed.some((pattern) => pattern.test(text))) problems.push(text.slice(0, 600));
+    if (![...REFUSED, ...allowed].some((pattern) => pattern.test(text))) problems.push(text.slice(0, 600));
   };
   page.on('console', (message) => message.type() === 'error' && note(message.text()));
   page.on('pageerror', (error) => note(String(error.stack ?? error)));

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { encode } from 'uqr';
 import { KEY, Service } from './service.mjs';
 import { open, signIn } from './page.mjs';
 
@@ -21,6 +22,39 @@ async function add(page, text) {
   await page.keyboard.press('n');
   await page.getByRole('textbox', { name: /Links, magnet links/ }).fill(text);
   await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+}
+
+/** Opens the details of a task: with a double click, which Firefox's driver cannot do, or with Enter. */
+async function openRow(page, one) {
+  if (process.env.BROWSER !== 'firefox') return one.dblclick();
+  await one.click();
+  await page.keyboard.press('Enter');
+}
+
+/** Goes to a screen by its letter. */
+async function place(page, letter) {
+  await page.keyboard.press('g');
+  await page.keyboard.press(letter);
+  if (letter === 't') await page.locator('[data-grid]').waitFor();
+  else await page.getByRole('heading', { level: 1, name: { m: 'Market', p: 'Plugins', q: 'Queues' }[letter] }).waitFor();
+}
+
+/** The service compiles a plugin before it asks: seconds in a debug build, more beside other scenes. */
+const COMPILES = 60_000;
+
+/** Installs a plugin from a file and agrees to what it asks for. */
+async function install(page, file) {
+  await place(page, 'p');
+  await page.locator('input[type=file][accept*=zip]').setInputFiles(file);
+  const consent = page.getByRole('dialog').filter({ hasText: 'wants to run' });
+  await consent.waitFor({ timeout: COMPILES });
+  await consent.getByRole('button', { name: 'Allow and run' }).click();
+  await consent.waitFor({ state: 'hidden' });
+}
+
+async function setSetting(page, identity, label, value) {
+  await page.evaluate((name) => (location.hash = `#/plugins/${encodeURIComponent(name)}/settings`), identity);
+  await page.getByLabel(label).first().fill(value);
 }
 
 /** The screens beside the list. */
@@ -110,7 +144,7 @@ export const scenes = {
       await check('torrent in the sheet');
       await dialog.getByRole('button', { name: 'Add paused' }).click();
       await row(page, 'dir').waitFor();
-      await row(page, 'dir').dblclick();
+      await openRow(page, row(page, 'dir'));
       await page.getByRole('tab', { name: 'Files' }).click();
       await page.getByRole('treeitem').filter({ hasText: 'b.txt' }).waitFor();
       const [task] = await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer);
@@ -259,7 +293,7 @@ export const scenes = {
       await service.api('POST', 'tasks', { url: `${origin.url}/file/first.bin?size=90000000&rate=200000` });
       await service.api('POST', 'tasks', { url: `${origin.url}/file/second.bin?size=1000`, startPaused: true });
       await signIn(page, url, KEY);
-      await row(page, 'first.bin').dblclick();
+      await openRow(page, row(page, 'first.bin'));
       const drawer = page.getByRole('complementary');
       await drawer.getByRole('heading', { name: 'first.bin' }).waitFor();
       await drawer.getByText(/connections/).first().waitFor();
@@ -324,7 +358,7 @@ export const scenes = {
       await signIn(page, url, KEY);
       await until(page, () => document.querySelectorAll('[data-id]').length === 5);
       equal(await page.locator('main img, main script').count(), 0, 'elements made of names');
-      await page.getByRole('row').nth(1).dblclick();
+      await openRow(page, page.getByRole('row').nth(1));
       await page.getByRole('complementary').waitFor();
       await check('hostile names');
       await page.evaluate(() => (location.hash = '#/add?url=javascript:alert(1)'));
@@ -346,7 +380,7 @@ export const scenes = {
       await page.getByText('by-keys.bin').waitFor();
       await page.keyboard.press('Control+Enter');
       await row(page, 'by-keys.bin').waitFor();
-      await until(page, () => !document.querySelector('[role=dialog]'));
+      await until(page, () => !document.querySelector('dialog[open]'));
       await page.locator('[data-grid]').focus();
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('p');
@@ -373,6 +407,83 @@ export const scenes = {
       await page.locator('[data-grid]').focus();
       await page.keyboard.press('Delete');
       await page.getByRole('button', { name: 'Undo' }).waitFor();
+    },
+  },
+
+  'dialogs, menus, fields with proposals and tooltips obey the keyboard': {
+    async run({ page, url }) {
+      const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent ?? '');
+      await signIn(page, url, KEY);
+      // A dialog holds the focus and gives it back.
+      await place(page, 'q');
+      const button = page.getByRole('button', { name: 'Add queue' });
+      await button.focus();
+      await page.keyboard.press('Enter');
+      const dialog = page.getByRole('dialog');
+      await dialog.waitFor();
+      // After the last field comes the browser's own window, from which Firefox's driver does not bring the focus back.
+      for (let step = process.env.BROWSER === 'firefox' ? 28 : 0; step < 30; step++) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate(() => document.activeElement !== document.body && !document.activeElement?.closest('dialog'))) throw new Error('the focus has left the dialog');
+      }
+      // A click beside it does not lose what was typed, Escape closes it.
+      await page.mouse.click(300, 700);
+      await dialog.waitFor();
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'hidden' });
+      equal((await focused()).trim(), 'Add queue', 'the focus after the dialog');
+      // One with nothing to lose is closed by a click beside it.
+      await page.keyboard.press('?');
+      await dialog.waitFor();
+      await page.mouse.click(5, 5);
+      await dialog.waitFor({ state: 'hidden' });
+      // A menu: arrows go round, a letter jumps, Escape gives the focus back.
+      await place(page, 'p');
+      await page.getByRole('button', { name: 'More', exact: true }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByRole('menu').waitFor();
+      const first = (await focused()).trim();
+      await page.keyboard.press('ArrowUp');
+      const last = (await focused()).trim();
+      if (first === last) throw new Error(`the arrow does not move: ${first}`);
+      await page.keyboard.press('ArrowDown');
+      equal((await focused()).trim(), first, 'the entry after the last');
+      await page.keyboard.press(last[0].toLowerCase());
+      equal((await focused()).trim()[0], last[0], 'the entry of the letter');
+      await page.keyboard.press('Escape');
+      await page.getByRole('menu').waitFor({ state: 'hidden' });
+      equal(await focused(), 'More', 'the focus after the menu');
+      // The tooltip of a button that has the focus; Escape hides it.
+      await page.keyboard.press('Shift+Tab');
+      await page.keyboard.press('Tab');
+      await page.getByRole('tooltip', { name: 'More' }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('tooltip').waitFor({ state: 'hidden' });
+      // A field with proposals takes any text.
+      await page.evaluate(() => (location.hash = '#/settings/plugins'));
+      const field = page.locator('input[role=combobox]').first();
+      await field.focus();
+      await page.keyboard.press('ArrowDown');
+      await page.getByRole('option').first().waitFor();
+      await page.keyboard.press('End');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      await page.getByRole('listbox').waitFor({ state: 'hidden' });
+      const chosen = await field.inputValue();
+      if (!['off', 'auto'].includes(chosen)) throw new Error(`not a proposal: ${chosen}`);
+      await field.fill('/opt/own/tool');
+      equal(await page.getByRole('listbox').count(), 0, 'proposals for other text');
+      await field.fill('au');
+      await page.getByRole('option').first().click();
+      equal(await field.inputValue(), 'auto', 'what a click chooses');
+      // Tabs by arrows.
+      await field.blur();
+      await place(page, 'm');
+      await page.getByRole('tab', { selected: true }).focus();
+      await page.keyboard.press('ArrowRight');
+      await page.getByRole('tab', { name: 'Updates', selected: true }).waitFor();
+      await page.keyboard.press('Home');
+      await page.getByRole('tab', { name: /^All/, selected: true }).waitFor();
     },
   },
 
@@ -423,7 +534,7 @@ export const scenes = {
       await page.keyboard.press('p');
       await page.locator('input[type=file][accept*=zip]').setInputFiles(plugin);
       const consent = page.getByRole('dialog').filter({ hasText: 'Checksum list 0.1.0 wants to run' });
-      await consent.waitFor();
+      await consent.waitFor({ timeout: COMPILES });
       await check('consent');
       await consent.getByRole('button', { name: 'Allow and run' }).click();
       await consent.waitFor({ state: 'hidden' });
@@ -443,6 +554,96 @@ export const scenes = {
       await check('a finished group');
       const tasks = await service.api('GET', 'tasks').then((answer) => answer.tasks ?? answer);
       equal(new Set(tasks.map((task) => task.groupId)).size, 1, 'groups');
+    },
+  },
+
+  'a plugin logs in with a form, and again once the session has ended': {
+    async run({ page, url, origin, check }) {
+      await signIn(page, url, KEY);
+      await install(page, fileURLToPath(new URL('../../../../plugins/bundled/http-form-login@svc-0.1.0.zip', import.meta.url)));
+      await setSetting(page, 'http-form-login@svc', 'Login page', `${origin.url}/sign-in`);
+      await page.getByLabel('Page for members').fill(`${origin.url}/members/`);
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved').waitFor();
+      await page.getByRole('tab', { name: 'Accounts' }).click();
+      const dialog = page.getByRole('dialog');
+      const logIn = async (password) => {
+        await page.getByRole('button', { name: 'With a password' }).first().click();
+        await dialog.getByLabel('Site').fill(origin.url);
+        await dialog.getByRole('button', { name: 'Continue' }).click();
+        await dialog.getByLabel('User name').fill('anna');
+        await dialog.getByLabel('Password').fill(password);
+        equal(await dialog.getByLabel('Password').getAttribute('type'), 'password', 'type of the field');
+        await check('a form of a plugin');
+        await dialog.getByRole('button', { name: 'Continue' }).click();
+      };
+      // What the site says of it is shown, and the form again.
+      await logIn('n0t-hers');
+      await dialog.getByText('Wrong name or password.').waitFor();
+      await dialog.getByLabel('User name').fill('anna');
+      await dialog.getByLabel('Password').fill('op3n-sesame');
+      await dialog.getByRole('button', { name: 'Continue' }).click();
+      await dialog.waitFor({ state: 'hidden' });
+      await page.getByText('logged in', { exact: true }).waitFor();
+      await check('an account');
+      await place(page, 't');
+      await add(page, `${origin.url}/members/first.pdf?size=4000`);
+      await row(page, 'first.pdf').getByText('Done').waitFor();
+      // A download without a session waits for the next login: what needs the user leads there, and then it goes on by itself.
+      origin.endSessions();
+      await add(page, `${origin.url}/members/second.pdf?size=4000`);
+      await row(page, 'second.pdf').getByText('The site wants you to log in').waitFor();
+      await page.getByRole('button', { name: '1 needs you' }).click();
+      await dialog.getByText('A login is needed').waitFor();
+      await check('a login is needed');
+      await dialog.getByRole('button', { name: 'Log in' }).click();
+      await page.getByText('expired', { exact: true }).waitFor();
+      await logIn('op3n-sesame');
+      await dialog.waitFor({ state: 'hidden' });
+      await place(page, 't');
+      await row(page, 'second.pdf').getByText('Done').waitFor();
+    },
+  },
+
+  'a plugin logs in with a QR code': {
+    async run({ page, url, origin, service, check }) {
+      const plugin = join(service.root, 'members-qr.zip');
+      execFileSync(service.binary, ['plugin', 'pack', fileURLToPath(new URL('plugin-qr', import.meta.url)), '--output', plugin]);
+      await signIn(page, url, KEY);
+      await install(page, plugin);
+      await setSetting(page, 'members-qr@example', 'Address of the site', origin.url);
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved').waitFor();
+      await page.getByRole('tab', { name: 'Accounts' }).click();
+      await page.getByRole('button', { name: 'With a QR code' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Site').fill(origin.url);
+      await dialog.getByRole('button', { name: 'Continue' }).click();
+      await dialog.getByText('Scan it with the app of the site.').waitFor();
+      await dialog.getByText(/left$/).waitFor();
+      await check('a QR code of a plugin');
+      // The picture is the code of this address: its squares, not what is read out beside it.
+      const link = `${origin.url}/qr/confirm?code=${origin.openCode()}`;
+      const expected = encode(link, { ecc: 'M', border: 2 }).data.map((line) => line.map((isDark) => (isDark ? '#' : ' ')).join('')).join('\n');
+      const drawn = await page.locator('svg.qr').evaluate((svg) => {
+        const side = svg.viewBox.baseVal.width;
+        const lines = Array.from({ length: side }, () => Array(side).fill(' '));
+        for (const rect of svg.querySelectorAll('.ink')) for (let x = 0; x < rect.width.baseVal.value; x++) lines[rect.y.baseVal.value][rect.x.baseVal.value + x] = '#';
+        return lines.map((line) => line.join('')).join('\n');
+      });
+      equal(drawn, expected, 'the code');
+      await fetch(link);
+      await dialog.waitFor({ state: 'hidden' });
+      await page.getByText('Anna').waitFor();
+      await page.getByText('logged in', { exact: true }).waitFor();
+      await place(page, 't');
+      await add(page, `${origin.url}/members/album.zip?size=4000`);
+      await row(page, 'album.zip').getByText('Done').waitFor();
+      // Logged out, the account is gone.
+      await page.evaluate(() => (location.hash = '#/plugins/members-qr%40example/accounts'));
+      await page.getByRole('button', { name: 'Log out' }).click();
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Log out' }).click();
+      await page.getByText('Anna', { exact: true }).waitFor({ state: 'hidden' });
     },
   },
 
@@ -530,7 +731,7 @@ export const scenes = {
     },
   },
 
-  'a first visit fetches at most 150 kB of script, and screens bring their own': {
+  'all screens together fetch at most 150 kB of script': {
     // What a worker answers is counted unpacked.
     options: { serviceWorkers: 'block' },
     async run({ page, url }) {
@@ -542,7 +743,7 @@ export const scenes = {
       await signIn(page, url, KEY);
       await page.waitForTimeout(3000);
       const first = await scripts();
-      if (first.bytes === 0 || first.bytes > 150_000) throw new Error(`a first visit fetches ${first.bytes} bytes of script`);
+      if (first.bytes === 0) throw new Error(`a first visit fetches ${first.bytes} bytes of script`);
       for (const name of SCREENS) {
         await page.evaluate((to) => (location.hash = `#/${to}`), name);
         await page.locator('main h1').first().waitFor();
@@ -550,7 +751,7 @@ export const scenes = {
       }
       const all = await scripts();
       console.log(`        first visit ${(first.bytes / 1000).toFixed(1)} kB of script, every screen ${(all.bytes / 1000).toFixed(1)} kB`);
-      if (all.bytes > 260_000) throw new Error(`every screen together fetches ${all.bytes} bytes of script`);
+      if (all.bytes > 150_000) throw new Error(`every screen together fetches ${all.bytes} bytes of script`);
     },
   },
 };

@@ -76,7 +76,8 @@ async function round(language, locale, [device, width, height, isTouch], scheme)
   await shot('tasks');
   await go(`tasks?o=${await page.locator('[data-id]', { hasText: 'dataset' }).getAttribute('data-id')}`);
   await page.locator('aside dl').first().waitFor();
-  await page.waitForTimeout(1200);
+  // The plot is that of the time since.
+  await page.waitForTimeout(12_000);
   await shot('details');
   await go(`add?url=${encodeURIComponent(`${origin.url}/release/1.0/SHA256SUMS\nmagnet:?xt=urn:btih:${'c'.repeat(40)}&dn=Some+Magnet`)}`);
   await page.getByRole('dialog').waitFor();
@@ -87,6 +88,7 @@ async function round(language, locale, [device, width, height, isTouch], scheme)
     await go(name);
     await page.locator('main h1').first().waitFor();
     if (name === 'feeds') await page.locator('.sources a').first().click();
+    await page.mouse.move(0, 0);
     await settled();
     await shot(name.replace('/', '-'));
   }

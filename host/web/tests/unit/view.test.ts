@@ -1,3 +1,4 @@
+import { pathOf } from '../../tools/icons.mjs';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -184,4 +185,12 @@ it('has a word and a button for every failure', () => {
     expect(english[failures[kind].text], kind).toBeTruthy();
     for (const remedy of failures[kind].remedies) expect(english[`remedy.${remedy}`], remedy).toBeTruthy();
   }
+});
+
+describe('an icon', () => {
+  it('is one path', () => {
+    expect(pathOf('clock')).toMatch(/^M2 12a10 10 0 1 0 20 0a10 10 0 1 0 -20 0z.*M12 6v6l4 2/);
+    // An older name of it.
+    expect(pathOf('trash-2')).toBe(pathOf('trash'));
+  });
 });

@@ -1,0 +1,1 @@
+export{t as default}from"./first-CM7YvV-0.js";

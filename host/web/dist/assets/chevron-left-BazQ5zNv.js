@@ -1,1 +1,0 @@
-import{g as e,h as t,t as n}from"./Icon-CL-1TDFB.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`chevron-left`,size:24,node:[[`path`,{d:`m15 18-6-6 6-6`}]]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};

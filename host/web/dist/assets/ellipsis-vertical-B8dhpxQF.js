@@ -1,1 +1,0 @@
-import{g as e,h as t,t as n}from"./Icon-CL-1TDFB.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`ellipsis-vertical`,size:24,node:[[`circle`,{cx:`12`,cy:`12`,r:`1`}],[`circle`,{cx:`12`,cy:`5`,r:`1`}],[`circle`,{cx:`12`,cy:`19`,r:`1`}]],aliases:[`more-vertical`]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-import{g as e,h as t,t as n}from"./Icon-CL-1TDFB.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`minus`,size:24,node:[[`path`,{d:`M5 12h14`}]]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-import{g as e,h as t,t as n}from"./Icon-CL-1TDFB.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`play`,size:24,node:[[`path`,{d:`M5 5a2 2 0 0 1 3.008-1.728l11.997 6.998a2 2 0 0 1 .003 3.458l-12 7A2 2 0 0 1 5 19z`}]]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-import{g as e,h as t,t as n}from"./Icon-CL-1TDFB.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`rss`,size:24,node:[[`path`,{d:`M4 11a9 9 0 0 1 9 9`}],[`path`,{d:`M4 4a16 16 0 0 1 16 16`}],[`circle`,{cx:`5`,cy:`19`,r:`1`}]]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-import{g as e,h as t,t as n}from"./Icon-CL-1TDFB.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`search`,size:24,node:[[`path`,{d:`m21 21-4.34-4.34`}],[`circle`,{cx:`11`,cy:`11`,r:`8`}]]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};

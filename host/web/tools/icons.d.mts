@@ -1,0 +1,3 @@
+import type { Plugin } from 'vite';
+export function icons(): Plugin;
+export function pathOf(name: string): string;
