@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
+    access::session::{Purpose, Windows},
     projection::hub::Position,
     settings::switches::{self, Settings},
     surface::{session, state::App, takeover},
@@ -15,6 +16,7 @@ use crate::{
 
 /// What there is to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a preference of its own")]
 pub struct DeskView {
     /// Downloads that wait for confirmation, oldest first.
     pub captures: Vec<PendingCaptureDto>,
@@ -24,7 +26,13 @@ pub struct DeskView {
     pub unfinished: u64,
     /// Those of them that transfer now.
     pub active: u64,
-    /// No notifications: `do_not_disturb`.
+    /// Small windows that are connected and show the downloads that wait.
+    pub open_windows: usize,
+    /// All that have connected since the start.
+    pub total_windows: u64,
+    /// Downloads that wait are shown in such a window, not in notifications: `confirmation`, unless it is `notification`.
+    pub confirms_in_window: bool,
+    /// Nothing is shown unasked: `do_not_disturb`.
     pub do_not_disturb: bool,
     /// The computer stays awake while tasks transfer: `keep_awake`, which is on unless it was switched off.
     pub keep_awake: bool,
@@ -39,6 +47,7 @@ pub struct Desk {
     applied: watch::Receiver<Position>,
     settings: watch::Receiver<Arc<Settings>>,
     captures: watch::Receiver<u64>,
+    windows: watch::Receiver<Windows>,
 }
 
 impl Desk {
@@ -47,6 +56,7 @@ impl Desk {
             applied: app.daemon.hub.applied(),
             settings: app.gate.settings.follow(),
             captures: app.pending.changes(),
+            windows: app.gate.sessions.confirmation_windows(),
             app,
         }
     }
@@ -63,6 +73,7 @@ impl Desk {
             Ok(()) = self.applied.changed() => {}
             Ok(()) = self.settings.changed() => {}
             Ok(()) = self.captures.changed() => {}
+            Ok(()) = self.windows.changed() => {}
             else => std::future::pending().await,
         }
     }
@@ -70,8 +81,14 @@ impl Desk {
     /// What follows the address of the page, so that a browser of this user needs no key: a ticket, good once and for a
     /// minute.
     pub fn page_ticket(&self) -> Result<String, protocol::proof::NoRandom> {
-        let ticket = session::ticket(&self.app.gate)?.ticket;
+        let ticket = session::ticket(&self.app.gate, Purpose::Page)?.ticket;
         Ok(format!("#open={ticket}"))
+    }
+
+    /// The same for the small window with the downloads that wait.
+    pub fn confirmation_ticket(&self) -> Result<String, protocol::proof::NoRandom> {
+        let ticket = session::ticket(&self.app.gate, Purpose::Confirmation)?.ticket;
+        Ok(format!("#open={ticket}/confirm"))
     }
 
     /// What there is to show now.
@@ -87,11 +104,15 @@ impl Desk {
                 stats.active_tasks,
             )
         });
+        let windows = *self.windows.borrow();
         DeskView {
             captures: self.app.pending.list(),
             tasks: is_known.then_some(tasks),
             unfinished,
             active,
+            open_windows: windows.open,
+            total_windows: windows.total,
+            confirms_in_window: preference("confirmation").and_then(Value::as_str) != Some("notification"),
             do_not_disturb: preference("do_not_disturb").and_then(switches::is_on) == Some(true),
             keep_awake: preference("keep_awake").and_then(switches::is_on) != Some(false),
             after_finish: preference("after_finish")

@@ -3,13 +3,15 @@
 
 mod bus;
 mod state;
+mod window;
 
-use std::{process::Child, time::Duration};
+use std::time::Duration;
 
 use agent::Desk;
 use command::{browser, environment::Environment};
 use message_bus::BusAddress;
 use tokio::{
+    process,
     sync::mpsc,
     time::{Instant, sleep_until},
 };
@@ -49,8 +51,11 @@ pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
     let mut driver = Driver {
         page,
         bus,
+        has_display: environment.has_display,
         countdown: None,
         browser: None,
+        window: None,
+        window_deadline: None,
     };
     let mut state = State::default();
     // Tasks of before are none that end now.
@@ -63,6 +68,7 @@ pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
             for effect in effects {
                 match driver.carry_out(effect, &desk).await {
                     Done::Yes => {}
+                    Done::NoWindow => failed.extend(state.apply(Input::WindowFailed)),
                     Done::Failed(message) => failed.extend(state.apply(Input::Failed(message))),
                     Done::Quit => return,
                 }
@@ -91,6 +97,17 @@ async fn next(desk: &mut Desk, reports: &mut mpsc::Receiver<Report>, driver: &mu
                 driver.countdown = None;
                 Input::CountdownOver
             }
+            has_failed = ended(&mut driver.window) => {
+                driver.window = None;
+                if !has_failed {
+                    continue;
+                }
+                Input::WindowFailed
+            }
+            () = over(driver.window_deadline) => {
+                driver.window_deadline = None;
+                Input::WindowFailed
+            }
         };
     }
 }
@@ -101,8 +118,16 @@ async fn changed(desk: &mut Desk) {
     desk.changed().await;
 }
 
-async fn over(countdown: Option<Instant>) {
-    match countdown {
+/// Resolves when the program that opens a window has ended; whether it failed. Cancel-safe.
+async fn ended(window: &mut Option<process::Child>) -> bool {
+    match window {
+        Some(child) => !child.wait().await.is_ok_and(|status| status.success()),
+        None => std::future::pending().await,
+    }
+}
+
+async fn over(deadline: Option<Instant>) {
+    match deadline {
         Some(until) => sleep_until(until).await,
         None => std::future::pending().await,
     }
@@ -110,6 +135,8 @@ async fn over(countdown: Option<Instant>) {
 
 enum Done {
     Yes,
+    /// No small window can be opened here.
+    NoWindow,
     /// The user learns of it.
     Failed(String),
     Quit,
@@ -118,9 +145,15 @@ enum Done {
 struct Driver {
     page: String,
     bus: Bus,
+    /// Programs can open windows.
+    has_display: bool,
     countdown: Option<Instant>,
     /// What opened the page last; it ends by itself.
-    browser: Option<Child>,
+    browser: Option<std::process::Child>,
+    /// What opened the small window last. Dropping it leaves the browser running.
+    window: Option<process::Child>,
+    /// When the page in the small window must have connected.
+    window_deadline: Option<Instant>,
 }
 
 impl Driver {
@@ -135,6 +168,7 @@ impl Driver {
                 }
             }
             Effect::OpenPage => self.open_page(desk),
+            Effect::OpenWindow => return self.open_window(desk),
             Effect::StartCountdown => self.countdown = Some(Instant::now() + COUNTDOWN),
             Effect::StopCountdown => self.countdown = None,
             Effect::ClearAfterFinish => {
@@ -146,6 +180,23 @@ impl Driver {
             Effect::Finish(AfterFinish::Quit) => return Done::Quit,
         }
         Done::Yes
+    }
+
+    fn open_window(&mut self, desk: &Desk) -> Done {
+        let Some(ticket) = desk.confirmation_ticket().ok().filter(|_| self.has_display) else {
+            return Done::NoWindow;
+        };
+        match window::open(&format!("{}{ticket}", self.page)) {
+            Ok(child) => {
+                self.window = Some(child);
+                self.window_deadline = Some(Instant::now() + window::CONNECT_TIME);
+                Done::Yes
+            }
+            Err(error) => {
+                tracing::debug!(%error, "no browser opens a small window");
+                Done::NoWindow
+            }
+        }
     }
 
     fn open_page(&mut self, desk: &Desk) {

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
-    access::{self, key::KeyDigest},
+    access::{self, key::KeyDigest, session::Purpose},
     daemon_link::questions::Subscription,
     gate::sender::Sender as Client,
     projection::{
@@ -57,14 +57,19 @@ const EVENTS_AT_ONCE: usize = 256;
 pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) -> Response {
     let (response, upgrade) = socket::accept(&mut request);
     let Some(upgrade) = upgrade else { return response };
-    let key = request.extensions().get::<Client>().and_then(|sender| sender.key);
+    let client = request.extensions().get::<Client>();
+    let key = client.and_then(|sender| sender.key);
+    let is_confirmation_window = client.is_some_and(|sender| sender.session == Some(Purpose::Confirmation));
     let shutdown = app.shutdown.clone();
     // The connection counts against the limits as long as it is open.
     let slot = access::slot(&request);
     shutdown.spawn_connection(async move {
         let _seat = slot;
         match upgrade.await {
-            Ok(upgraded) => serve(app, upgraded, key).await,
+            Ok(upgraded) => {
+                let _window = is_confirmation_window.then(|| app.gate.sessions.connect_window());
+                serve(app.clone(), upgraded, key).await;
+            }
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
         }
     });
@@ -375,7 +380,7 @@ impl Connection {
                 encode(&changed.status(listening))
             }
             Method::PageTicket => {
-                let ticket = session::ticket(&self.app.gate);
+                let ticket = session::ticket(&self.app.gate, Purpose::Page);
                 encode(&ticket.map_err(|error| RpcError::internal(error.to_string()))?)
             }
             Method::PreferencesGet => encode(&settings.current().preferences),

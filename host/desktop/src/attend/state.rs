@@ -1,6 +1,9 @@
 //! What a desktop's user sees of the service, and what their answers do. Pure: inputs in, effects out.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use agent::DeskView;
 use command::{amount, terminal::printable};
@@ -64,6 +67,8 @@ pub(super) enum Input {
     /// No program shows notifications.
     Unseen(Topic),
     CountdownOver,
+    /// The window that [`Effect::OpenWindow`] asked for cannot be opened, or did not connect in time.
+    WindowFailed,
     /// A decision could not be carried out.
     Failed(String),
 }
@@ -90,12 +95,26 @@ pub(super) enum Effect {
     },
     /// Opens the page of the service.
     OpenPage,
+    /// Opens the small window with the downloads that wait.
+    OpenWindow,
     KeepAwake(bool),
     StartCountdown,
     StopCountdown,
     /// The preference is used up.
     ClearAfterFinish,
     Finish(AfterFinish),
+}
+
+/// The small window with the downloads that wait.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Window {
+    #[default]
+    Closed,
+    /// The browser was started; the page in it has not connected yet. So many windows had connected before.
+    Starting {
+        total: u64,
+    },
+    Open,
 }
 
 #[derive(Debug, Default)]
@@ -105,6 +124,11 @@ pub(super) struct State {
     /// What is shown, or was and is closed without an answer.
     shown: BTreeMap<Topic, Notice>,
     is_awake: bool,
+    window: Window,
+    /// Ids of the downloads that the user saw in a window, or closed it over.
+    seen_in_window: BTreeSet<String>,
+    /// No window could be opened for what waits; notifications are shown until nothing waits.
+    has_window_failed: bool,
     /// The page was opened because there are no notifications; once until nothing waits.
     is_page_open: bool,
     /// Tasks were unfinished since the preference was set.
@@ -131,6 +155,13 @@ impl State {
                     effects.extend([Effect::ClearAfterFinish, Effect::Finish(action)]);
                 }
             }
+            Input::WindowFailed => {
+                if matches!(self.window, Window::Starting { .. }) {
+                    self.window = Window::Closed;
+                    self.has_window_failed = true;
+                    self.show_captures(&mut effects);
+                }
+            }
             Input::Failed(message) => {
                 let notice = Notice {
                     summary: "Svc could not add the download".to_owned(),
@@ -149,6 +180,7 @@ impl State {
         // A task that was done between two looks.
         let has_more = self.view.tasks.is_some_and(is_new);
         self.view = view;
+        self.follow_window();
         self.show_captures(effects);
         let is_awake = self.view.keep_awake && self.view.active > 0;
         if is_awake != self.is_awake {
@@ -158,7 +190,39 @@ impl State {
         self.follow_work(has_more, effects);
     }
 
+    fn follow_window(&mut self) {
+        self.window = match self.window {
+            _ if self.view.open_windows > 0 => Window::Open,
+            Window::Starting { total } if total == self.view.total_windows => self.window,
+            _ => Window::Closed,
+        };
+        let is_waiting = |id: &String| self.view.captures.iter().any(|capture| capture.transaction_id == *id);
+        self.seen_in_window.retain(is_waiting);
+        self.has_window_failed &= !self.view.captures.is_empty();
+    }
+
+    /// Shows what waits: in a window if there can be one, else in notifications.
     fn show_captures(&mut self, effects: &mut Vec<Effect>) {
+        let uses_window = self.view.confirms_in_window && !self.has_window_failed;
+        self.notify_of_captures(self.view.do_not_disturb || uses_window, effects);
+        if !uses_window || self.view.do_not_disturb {
+            return;
+        }
+        let ids = || self.view.captures.iter().map(|capture| &capture.transaction_id);
+        // A window that was closed without an answer does not come back for the same downloads.
+        if self.window == Window::Closed && ids().any(|id| !self.seen_in_window.contains(id)) {
+            self.window = Window::Starting {
+                total: self.view.total_windows,
+            };
+            effects.push(Effect::OpenWindow);
+        }
+        self.seen_in_window = match self.window {
+            Window::Closed => return,
+            Window::Starting { .. } | Window::Open => ids().cloned().collect(),
+        };
+    }
+
+    fn notify_of_captures(&mut self, is_quiet: bool, effects: &mut Vec<Effect>) {
         let waiting = &self.view.captures;
         let was_shown = |capture: &PendingCaptureDto| {
             let own = Topic::Capture(capture.transaction_id.clone());
@@ -169,7 +233,7 @@ impl State {
             self.is_page_open = false;
         }
         let mut wanted = BTreeMap::new();
-        if self.view.do_not_disturb {
+        if is_quiet {
         } else if waiting.len() > MAX_SINGLE {
             wanted.insert(Topic::Captures, about_many(waiting.len()));
         } else {
@@ -407,6 +471,69 @@ mod tests {
         assert_eq!(state.apply(unseen("2")), []);
         state.apply(view(&[], 0, ""));
         assert_eq!(state.apply(unseen("3")), [Effect::OpenPage]);
+    }
+
+    /// With a window: how many are connected, and were.
+    fn in_window(captures: &[&str], open_windows: usize, total_windows: u64) -> Input {
+        let Input::View(view) = view(captures, 0, "") else {
+            unreachable!()
+        };
+        Input::View(DeskView {
+            confirms_in_window: true,
+            open_windows,
+            total_windows,
+            ..view
+        })
+    }
+
+    #[test]
+    fn downloads_are_confirmed_in_one_window() {
+        let mut state = State::default();
+        assert_eq!(state.apply(in_window(&["1"], 0, 0)), [Effect::OpenWindow]);
+        assert_eq!(
+            state.apply(in_window(&["1", "2"], 0, 0)),
+            [],
+            "it is about to show both"
+        );
+        assert_eq!(state.apply(in_window(&["1", "2", "3"], 1, 1)), []);
+        assert_eq!(state.apply(Input::WindowFailed), [], "it is open");
+        // Closed without an answer: only another download opens it again.
+        assert_eq!(state.apply(in_window(&["1", "2", "3"], 0, 1)), []);
+        assert_eq!(state.apply(in_window(&["2", "3", "4"], 0, 1)), [Effect::OpenWindow]);
+        assert_eq!(state.apply(in_window(&["4"], 1, 2)), []);
+        assert_eq!(state.apply(in_window(&[], 1, 2)), []);
+        assert_eq!(state.apply(in_window(&[], 0, 2)), []);
+        assert_eq!(state.apply(in_window(&["5"], 0, 2)), [Effect::OpenWindow]);
+        // It was open between two looks.
+        assert_eq!(state.apply(in_window(&["5"], 0, 3)), []);
+        assert_eq!(state.apply(Input::WindowFailed), []);
+        assert_eq!(state.apply(in_window(&["6"], 0, 3)), [Effect::OpenWindow]);
+    }
+
+    #[test]
+    fn without_a_window_there_are_notifications_until_nothing_waits() {
+        let mut state = State::default();
+        state.apply(in_window(&["1"], 0, 0));
+        let topic = Topic::Capture("1".to_owned());
+        let effects = state.apply(Input::WindowFailed);
+        assert!(
+            matches!(&effects[..], [Effect::Show(shown, _)] if *shown == topic),
+            "{effects:?}"
+        );
+        assert_eq!(state.apply(in_window(&["1", "2"], 0, 0)).len(), 1);
+        assert_eq!(state.apply(in_window(&[], 0, 0)).len(), 2, "both are withdrawn");
+        assert_eq!(state.apply(in_window(&["3"], 0, 0)), [Effect::OpenWindow]);
+    }
+
+    #[test]
+    fn no_window_opens_when_not_to_be_disturbed() {
+        let mut state = State::default();
+        let Input::View(mut quiet) = in_window(&["1"], 0, 0) else {
+            unreachable!()
+        };
+        quiet.do_not_disturb = true;
+        assert_eq!(state.apply(Input::View(quiet)), []);
+        assert_eq!(state.apply(in_window(&["1"], 0, 0)), [Effect::OpenWindow]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
 
-use e2e::{Home, Running, Service, Svc, http, service::wait_until};
+use e2e::{Home, Running, Service, Svc, binary, http, python, service::wait_until};
 use serde_json::{Value, json};
 
 use super::{key_store::Session, plugins::Server};
@@ -273,6 +273,26 @@ fn a_desktop_without_notifications_serves_all_the_same() {
     // Once for all that waited, and once for what comes later.
     desktop.hand_over("http://127.0.0.1:9/c.iso");
     wait_until("the page is opened again", || are_opened(2));
+}
+
+#[test]
+fn a_download_is_confirmed_in_a_small_window_of_the_browser() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let arguments = [binary::path(), directory.path()].map(|path| path.to_str().expect("its path is UTF-8"));
+    println!("{}", python::run_module("clients/confirmation.mjs", &arguments));
+}
+
+/// A browser that fails, and a desktop that has notifications.
+#[test]
+fn a_browser_that_opens_no_window_leaves_the_question_to_a_notification() {
+    let mut desktop = Desktop::new().with_notifications();
+    let browser = desktop.home.path().join("google-chrome");
+    fs::write(&browser, "#!/bin/sh\nexit 1\n").expect("it is writable");
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let svc = desktop.home.new_desktop().env("DISPLAY", ":99");
+    desktop.start(svc);
+    desktop.hand_over("http://127.0.0.1:9/a.iso");
+    desktop.wait_for_notification("a.iso");
 }
 
 #[test]

@@ -1,0 +1,1 @@
+import{g as e,h as t,t as n}from"./Icon-CL-1TDFB.js";var r=new Set([`$$slots`,`$$events`,`$$legacy`]);function i(i,a){let o=t(a,r),s={name:`circle-alert`,size:24,node:[[`circle`,{cx:`12`,cy:`12`,r:`10`}],[`line`,{x1:`12`,x2:`12`,y1:`8`,y2:`12`}],[`line`,{x1:`12`,x2:`12.01`,y1:`16`,y2:`16`}]],aliases:[`alert-circle`]};n(i,e(()=>o,{get icon(){return s}}))}export{i as t};

@@ -1,1 +1,0 @@
-import{s as e}from"./Icon-CL-1TDFB.js";import{r as t}from"./circle-alert-B_iU7gjC.js";import{t as n}from"./preferences.svelte-ChRM3mXc.js";var r=new Map;function i(){let[i,{units:a}]=[e(),n.values],o=`${i} ${a}`,s=r.get(o);return s||r.set(o,s=new t(i,a)),s}export{i as t};

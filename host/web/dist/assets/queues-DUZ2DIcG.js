@@ -1,0 +1,1 @@
+import{l as e}from"./Icon-CL-1TDFB.js";function t(t){return t.queueId===`main`&&t.name===`main`?e(`queues.main`):t.queueId===`later`&&t.name===`later`?e(`queues.later`):t.name}export{t};
