@@ -1,18 +1,45 @@
 //! What a desktop shows of its agent, for the program that runs both: downloads that wait for confirmation, whether anything
 //! is left to download, and the user's preferences about it.
 
-use std::sync::Arc;
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use protocol::{PendingCaptureDto, agent::PreferencesPatch};
+use protocol::{PendingCaptureDto, TaskStatus, agent::PreferencesPatch};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::{
     access::session::{Purpose, Windows},
-    projection::hub::Position,
+    opener::OpenRequest,
+    projection::{
+        feed::Feed,
+        hub::{Position, Taken},
+        task_list::Task,
+        tasks::Change,
+    },
     settings::switches::{self, Settings},
-    surface::{session, state::App, takeover},
+    surface::{open, session, state::App, takeover},
 };
+
+/// A task that completed this many seconds ago is news, if it is seen for the first time. Later ones were completed while
+/// the daemon was not connected.
+const NEWS_SECS: u64 = 60;
+
+/// Finished tasks of one view. Of more, the rest is only counted.
+const MAX_FINISHED: usize = 16;
+
+/// A task that has just completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedTask {
+    /// Its id.
+    pub id: String,
+    /// The name of its file.
+    pub name: String,
+}
 
 /// What there is to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +59,12 @@ pub struct DeskView {
     pub total_windows: u64,
     /// Downloads that wait are shown in such a window, not in notifications: `confirmation`, unless it is `notification`.
     pub confirms_in_window: bool,
+    /// Tasks that have completed since the last view.
+    pub finished: Vec<FinishedTask>,
+    /// How many have completed beside those.
+    pub more_finished: usize,
+    /// Finished tasks are shown: `notify_finished`, which is on unless it was switched off.
+    pub notify_finished: bool,
     /// Nothing is shown unasked: `do_not_disturb`.
     pub do_not_disturb: bool,
     /// The computer stays awake while tasks transfer: `keep_awake`, which is on unless it was switched off.
@@ -48,6 +81,53 @@ pub struct Desk {
     settings: watch::Receiver<Arc<Settings>>,
     captures: watch::Receiver<u64>,
     windows: watch::Receiver<Windows>,
+    requests: mpsc::Receiver<OpenRequest>,
+    feed: Arc<Feed>,
+    news: News,
+}
+
+/// Which completed tasks are news. Events repeat a task, for example when it seeds.
+#[derive(Debug)]
+struct News {
+    /// Unix seconds of the start: what completed before is no news.
+    since: u64,
+    /// Tasks of the last [`NEWS_SECS`] that were reported, with the time of their completion.
+    reported: VecDeque<(u64, Arc<str>)>,
+}
+
+impl News {
+    fn take(&mut self, task: &Task, now: u64) -> bool {
+        while self.reported.front().is_some_and(|(at, _)| at + NEWS_SECS < now) {
+            self.reported.pop_front();
+        }
+        let is_news = task.status == TaskStatus::Completed
+            && task.completed_at >= self.since
+            && task.completed_at + NEWS_SECS >= now
+            && !self.reported.iter().any(|(_, id)| *id == task.id);
+        if is_news {
+            self.reported.push_back((task.completed_at, Arc::clone(&task.id)));
+        }
+        is_news
+    }
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |age| age.as_secs())
+}
+
+fn finished(task: &Task) -> FinishedTask {
+    let mut name = String::new();
+    task.packed.members(&mut |member, value| {
+        if member == "fileName" {
+            name = serde_json::from_str(value).unwrap_or_default();
+        }
+    });
+    FinishedTask {
+        id: task.id.to_string(),
+        name,
+    }
 }
 
 impl Desk {
@@ -57,6 +137,12 @@ impl Desk {
             settings: app.gate.settings.follow(),
             captures: app.pending.changes(),
             windows: app.gate.sessions.confirmation_windows(),
+            requests: app.opener.attach(),
+            feed: app.daemon.hub.subscribe(),
+            news: News {
+                since: unix_seconds(),
+                reported: VecDeque::new(),
+            },
             app,
         }
     }
@@ -64,18 +150,6 @@ impl Desk {
     /// Resolves once the daemon's state is known.
     pub async fn connected(&self) {
         self.app.daemon.connected().await;
-    }
-
-    /// Resolves once the view may be another one. Cancel-safe.
-    pub async fn changed(&mut self) {
-        // The senders live as long as the agent, whose end drops this future.
-        tokio::select! {
-            Ok(()) = self.applied.changed() => {}
-            Ok(()) = self.settings.changed() => {}
-            Ok(()) = self.captures.changed() => {}
-            Ok(()) = self.windows.changed() => {}
-            else => std::future::pending().await,
-        }
     }
 
     /// What follows the address of the page, so that a browser of this user needs no key: a ticket, good once and for a
@@ -91,8 +165,59 @@ impl Desk {
         Ok(format!("#open={ticket}/confirm"))
     }
 
-    /// What there is to show now.
-    pub fn view(&self) -> DeskView {
+    /// The next request to open a file. Cancel-safe.
+    pub async fn open_requested(&mut self) -> OpenRequest {
+        match self.requests.recv().await {
+            Some(request) => request,
+            // Another desktop attends to this agent.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The next request to open a file, or none once the view may be another one. Cancel-safe.
+    pub async fn open_requested_or_changed(&mut self) -> Option<OpenRequest> {
+        tokio::select! {
+            Some(request) = self.requests.recv() => return Some(request),
+            Ok(()) = self.applied.changed() => {}
+            Ok(()) = self.settings.changed() => {}
+            Ok(()) = self.captures.changed() => {}
+            Ok(()) = self.windows.changed() => {}
+            // The senders live as long as the agent, whose end drops this future.
+            else => std::future::pending().await,
+        }
+        None
+    }
+
+    /// The file or directory of a finished task; it may have been removed since. A failure is shown to the user.
+    pub fn finished_file(&self, id: &str) -> Result<PathBuf, String> {
+        open::finished_file(&self.app, id).map_err(|error| error.message)
+    }
+
+    /// Tasks that have completed since the last call: some of them, and how many there are beside those.
+    fn newly_finished(&mut self) -> (Vec<FinishedTask>, usize) {
+        let (now, mut tasks, mut more) = (unix_seconds(), Vec::new(), 0);
+        let mut add = |task: &Task| {
+            if !self.news.take(task, now) {
+            } else if tasks.len() < MAX_FINISHED {
+                tasks.push(finished(task));
+            } else {
+                more += 1;
+            }
+        };
+        match self.app.daemon.hub.take(&self.feed) {
+            Taken::Changes(changes) => changes.iter().for_each(|change| {
+                if let Change::Task(_, task) = change {
+                    add(task);
+                }
+            }),
+            Taken::Everything { tasks, .. } => tasks.iter().for_each(|(_, task)| add(task)),
+        }
+        (tasks, more)
+    }
+
+    /// What there is to show now. Finished tasks are in one view only.
+    pub fn view(&mut self) -> DeskView {
+        let (finished, more_finished) = self.newly_finished();
         let settings = self.app.gate.settings.current();
         let preference = |name: &str| settings.preferences.values.get(name);
         let is_known = self.app.daemon.known().is_ok();
@@ -113,6 +238,9 @@ impl Desk {
             open_windows: windows.open,
             total_windows: windows.total,
             confirms_in_window: preference("confirmation").and_then(Value::as_str) != Some("notification"),
+            finished,
+            more_finished,
+            notify_finished: preference("notify_finished").and_then(switches::is_on) != Some(false),
             do_not_disturb: preference("do_not_disturb").and_then(switches::is_on) == Some(true),
             keep_awake: preference("keep_awake").and_then(switches::is_on) != Some(false),
             after_finish: preference("after_finish")
@@ -137,5 +265,33 @@ impl Desk {
         let settings = &self.app.gate.settings;
         let changed = settings.change(move |now| Ok(now.preferring(patch)?)).await;
         changed.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::projection::tasks::Projection;
+
+    #[test]
+    fn a_task_is_news_once_and_only_if_it_completed_just_now() {
+        let task = |id: &str, status: u8, completed_at: u64| {
+            let json = serde_json::json!({"taskId": id, "status": status, "completedAt": completed_at.to_string(), "fileName": "n\n"});
+            let snapshot = serde_json::json!({ "tasks": [json] }).to_string();
+            let projection = Projection::read(&snapshot).unwrap();
+            let (_, task) = projection.placed().next().unwrap();
+            task
+        };
+        let mut news = News {
+            since: 1000,
+            reported: VecDeque::new(),
+        };
+        assert!(!news.take(&task("a", 3, 999), 1000), "of before");
+        assert!(!news.take(&task("b", 1, 0), 1000), "not complete");
+        assert!(news.take(&task("c", 3, 1000), 1000));
+        assert!(!news.take(&task("c", 3, 1000), 1001), "again");
+        assert!(!news.take(&task("d", 3, 1000), 1061), "long ago");
+        assert!(news.reported.is_empty());
+        assert_eq!(finished(&task("c", 3, 1)).name, "n\n");
     }
 }

@@ -2,17 +2,19 @@
 //! [`state`] decides, [`bus`] talks to the desktop, this module is the driver between them.
 
 mod bus;
+mod files;
 mod state;
 mod window;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
-use agent::Desk;
+use agent::{Desk, OpenRequest};
 use command::{browser, environment::Environment};
 use message_bus::BusAddress;
 use tokio::{
     process,
-    sync::mpsc,
+    sync::{mpsc, oneshot},
+    task::JoinSet,
     time::{Instant, sleep_until},
 };
 
@@ -23,6 +25,12 @@ use self::{
 
 /// How often a view is looked at when it changes all the time.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Files that are being opened at once.
+const MAX_OPENING: usize = 8;
+
+const NOT_ADDED: &str = "Svc could not add the download";
+const NOT_OPENED: &str = "Svc did not open the file";
 
 /// The usual place of the system's bus.
 const SYSTEM_BUS: &str = "unix:path=/run/dbus/system_bus_socket";
@@ -56,6 +64,7 @@ pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
         browser: None,
         window: None,
         window_deadline: None,
+        opening: JoinSet::new(),
     };
     let mut state = State::default();
     // Tasks of before are none that end now.
@@ -69,7 +78,7 @@ pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
                 match driver.carry_out(effect, &desk).await {
                     Done::Yes => {}
                     Done::NoWindow => failed.extend(state.apply(Input::WindowFailed)),
-                    Done::Failed(message) => failed.extend(state.apply(Input::Failed(message))),
+                    Done::Failed(what, message) => failed.extend(state.apply(Input::Failed(what, message))),
                     Done::Quit => return,
                 }
             }
@@ -83,7 +92,17 @@ pub async fn attend(mut desk: Desk, page: String, environment: &Environment) {
 async fn next(desk: &mut Desk, reports: &mut mpsc::Receiver<Report>, driver: &mut Driver) -> Input {
     loop {
         return tokio::select! {
-            () = changed(desk) => Input::View(desk.view()),
+            request = next_from(desk) => match request {
+                Some(request) => {
+                    driver.answer(request);
+                    continue;
+                }
+                None => Input::View(desk.view()),
+            },
+            Some(opened) = driver.opening.join_next() => match opened {
+                Ok(Err(message)) => Input::Failed(NOT_OPENED, message),
+                Ok(Ok(())) | Err(_) => continue,
+            },
             Some(report) = reports.recv() => match report {
                 Report::Pressed(topic, button) => Input::Pressed { topic, button },
                 Report::Closed(topic) => Input::Closed(topic),
@@ -112,10 +131,14 @@ async fn next(desk: &mut Desk, reports: &mut mpsc::Receiver<Report>, driver: &mu
     }
 }
 
-/// Resolves after a change, but not more often than the interval.
-async fn changed(desk: &mut Desk) {
-    tokio::time::sleep(LOOK_EVERY).await;
-    desk.changed().await;
+/// A request to open a file, or none after a change, but that not more often than the interval.
+async fn next_from(desk: &mut Desk) -> Option<OpenRequest> {
+    let earliest = Instant::now() + LOOK_EVERY;
+    tokio::select! {
+        request = desk.open_requested() => return Some(request),
+        () = sleep_until(earliest) => {}
+    }
+    desk.open_requested_or_changed().await
 }
 
 /// Resolves when the program that opens a window has ended; whether it failed. Cancel-safe.
@@ -137,8 +160,8 @@ enum Done {
     Yes,
     /// No small window can be opened here.
     NoWindow,
-    /// The user learns of it.
-    Failed(String),
+    /// The user learns of it: a summary, and why.
+    Failed(&'static str, String),
     Quit,
 }
 
@@ -154,6 +177,8 @@ struct Driver {
     window: Option<process::Child>,
     /// When the page in the small window must have connected.
     window_deadline: Option<Instant>,
+    /// Files that are being opened for the user, who learns why one is not.
+    opening: JoinSet<Result<(), String>>,
 }
 
 impl Driver {
@@ -164,9 +189,13 @@ impl Driver {
             Effect::KeepAwake(is_awake) => self.bus.send(Command::KeepAwake(is_awake)),
             Effect::Resolve { id, is_accepted } => {
                 if let Err(message) = desk.resolve(&id, is_accepted).await {
-                    return Done::Failed(message);
+                    return Done::Failed(NOT_ADDED, message);
                 }
             }
+            Effect::OpenFile { task, is_revealed } => match desk.finished_file(&task) {
+                Ok(path) => self.open_file(path, is_revealed, None),
+                Err(message) => return Done::Failed(NOT_OPENED, message),
+            },
             Effect::OpenPage => self.open_page(desk),
             Effect::OpenWindow => return self.open_window(desk),
             Effect::StartCountdown => self.countdown = Some(Instant::now() + COUNTDOWN),
@@ -180,6 +209,39 @@ impl Driver {
             Effect::Finish(AfterFinish::Quit) => return Done::Quit,
         }
         Done::Yes
+    }
+
+    fn answer(&mut self, request: OpenRequest) {
+        self.open_file(request.path, request.reveal, Some(request.answer));
+    }
+
+    /// Opens a file, or shows it in its directory. `answer` gets the result; without one, the user does.
+    fn open_file(&mut self, path: PathBuf, is_revealed: bool, answer: Option<oneshot::Sender<Result<(), String>>>) {
+        if self.opening.len() >= MAX_OPENING {
+            tracing::warn!("too many files are being opened");
+            return;
+        }
+        let bus = self.bus.clone();
+        self.opening.spawn(async move {
+            let show = || {
+                let (shown, answered) = oneshot::channel();
+                bus.send(Command::ShowFile(files::uri(&path), shown));
+                answered
+            };
+            let opened = if is_revealed {
+                files::reveal(&path, show).await
+            } else {
+                files::open(&path).await
+            };
+            match answer {
+                Some(answer) => {
+                    // The client is gone.
+                    let _gone = answer.send(opened);
+                    Ok(())
+                }
+                None => opened,
+            }
+        });
     }
 
     fn open_window(&mut self, desk: &Desk) -> Done {

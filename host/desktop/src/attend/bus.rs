@@ -5,17 +5,26 @@ use std::{
     collections::BTreeMap,
     io::{self, Read as _, Write as _},
     os::{fd::AsFd as _, unix::net::UnixStream},
-    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
 };
 
 use message_bus::{BusAddress, BusError, Connection, Event, Method, Signal, Writer};
 use rustix::event::{PollFd, PollFlags, poll};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use super::state::{Notice, Topic};
 
 /// Commands that wait while a service of the desktop is slow to answer.
 const MAX_COMMANDS: usize = 64;
+
+/// Notifications whose buttons work.
+const MAX_SHOWN: usize = 128;
 
 const NOTIFICATIONS: &str = "org.freedesktop.Notifications";
 
@@ -29,6 +38,8 @@ pub(super) enum Command {
     Withdraw(Topic),
     KeepAwake(bool),
     Suspend,
+    /// Asks the file manager to show the file with this URI in its directory, and reports whether it did.
+    ShowFile(String, oneshot::Sender<bool>),
 }
 
 /// What it reports.
@@ -49,11 +60,11 @@ pub(super) struct Buses {
     pub(super) system: BusAddress,
 }
 
-/// The thread. It ends when this is dropped.
-#[derive(Debug)]
+/// The thread. It ends when all clones of this are dropped.
+#[derive(Debug, Clone)]
 pub(super) struct Bus {
     commands: SyncSender<Command>,
-    wake: UnixStream,
+    wake: Arc<UnixStream>,
 }
 
 impl Bus {
@@ -72,6 +83,7 @@ impl Bus {
             reports,
         };
         let thread = tokio::task::spawn_blocking(move || worker.run(&received, &woken));
+        let wake = Arc::new(wake);
         Ok((Self { commands, wake }, reported, thread))
     }
 
@@ -79,7 +91,7 @@ impl Bus {
     pub(super) fn send(&self, command: Command) {
         match self.commands.try_send(command) {
             // A full pipe wakes the thread, too.
-            Ok(()) => drop((&self.wake).write(&[0])),
+            Ok(()) => drop((&*self.wake).write(&[0])),
             Err(TrySendError::Full(_)) => tracing::warn!("the desktop does not answer; a notification is dropped"),
             Err(TrySendError::Disconnected(_)) => {}
         }
@@ -163,7 +175,7 @@ impl Worker {
     fn carry_out(&mut self, command: Command) {
         match command {
             Command::Show(topic, notice) => match self.show(&topic, &notice) {
-                Ok(id) => drop(self.shown.insert(topic, id)),
+                Ok(id) => self.remember(topic, id),
                 Err(error) => {
                     tracing::info!(%error, "no notification can be shown");
                     self.report(Report::Unseen(topic));
@@ -184,12 +196,45 @@ impl Worker {
                 }
             }
             Command::KeepAwake(false) => self.release(),
+            Command::ShowFile(uri, answer) => {
+                let is_shown = self.show_file(&uri);
+                if let Err(error) = &is_shown {
+                    tracing::info!(%error, "no file manager shows the file");
+                    self.lose_if_broken(error);
+                }
+                // The request was given up.
+                let _gone = answer.send(is_shown.is_ok());
+            }
             Command::Suspend => {
                 if let Err(error) = self.suspend() {
                     self.report(Report::NotSuspended(error.to_string()));
                 }
             }
         }
+    }
+
+    fn remember(&mut self, topic: Topic, id: u32) {
+        self.shown.insert(topic, id);
+        // Some programs keep notifications in a list for days. The buttons of the oldest then do nothing.
+        if self.shown.len() > MAX_SHOWN
+            && let Some(oldest) = self.shown.iter().min_by_key(|(_, id)| **id)
+        {
+            let oldest = oldest.0.clone();
+            self.shown.remove(&oldest);
+        }
+    }
+
+    /// File Manager DBus Interface, which the bus starts a file manager for.
+    fn show_file(&mut self, uri: &str) -> Result<(), BusError> {
+        let show_items = Method {
+            destination: "org.freedesktop.FileManager1",
+            path: "/org/freedesktop/FileManager1",
+            interface: "org.freedesktop.FileManager1",
+            member: "ShowItems",
+        };
+        let mut arguments = Writer::default();
+        arguments.texts(&[uri]).text("");
+        self.call(show_items, "ass", &arguments, "").map(drop)
     }
 
     fn connect(&mut self) -> Result<&mut Connection, BusError> {

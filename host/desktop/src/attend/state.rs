@@ -25,6 +25,8 @@ const CANCEL: &str = "cancel";
 /// A click on the notification itself.
 const DEFAULT: &str = "default";
 const OPEN: &str = "open";
+const OPEN_FILE: &str = "open-file";
+const REVEAL: &str = "reveal";
 
 /// What a notification is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +35,10 @@ pub(super) enum Topic {
     Capture(String),
     /// Several of them.
     Captures,
+    /// A download that has ended, by the id of its task.
+    Finished(String),
+    /// Several of them.
+    AllFinished,
     Countdown,
     /// Something that failed.
     Problem,
@@ -69,8 +75,8 @@ pub(super) enum Input {
     CountdownOver,
     /// The window that [`Effect::OpenWindow`] asked for cannot be opened, or did not connect in time.
     WindowFailed,
-    /// A decision could not be carried out.
-    Failed(String),
+    /// What the user wanted could not be done: a summary, and why.
+    Failed(&'static str, String),
 }
 
 /// A notification's text.
@@ -92,6 +98,11 @@ pub(super) enum Effect {
     Resolve {
         id: String,
         is_accepted: bool,
+    },
+    /// Opens the file of a finished task, or shows it in its directory.
+    OpenFile {
+        task: String,
+        is_revealed: bool,
     },
     /// Opens the page of the service.
     OpenPage,
@@ -124,6 +135,10 @@ pub(super) struct State {
     /// What is shown, or was and is closed without an answer.
     shown: BTreeMap<Topic, Notice>,
     is_awake: bool,
+    /// Ids of finished tasks whose notifications may be visible.
+    finished: BTreeSet<String>,
+    /// The number of finished tasks in the notification about several.
+    finished_together: usize,
     window: Window,
     /// Ids of the downloads that the user saw in a window, or closed it over.
     seen_in_window: BTreeSet<String>,
@@ -142,8 +157,9 @@ impl State {
         match input {
             Input::View(view) => self.look(view, &mut effects),
             Input::Pressed { topic, button } => self.press(&topic, &button, &mut effects),
-            // It stays in the list that is shown elsewhere; asking again would be a nuisance.
-            Input::Closed(_) => {}
+            Input::Closed(topic) | Input::Unseen(topic @ (Topic::Finished(_) | Topic::AllFinished)) => {
+                self.forget_finished(&topic);
+            }
             Input::Unseen(Topic::Capture(_) | Topic::Captures) if !self.is_page_open => {
                 self.is_page_open = true;
                 effects.push(Effect::OpenPage);
@@ -162,9 +178,9 @@ impl State {
                     self.show_captures(&mut effects);
                 }
             }
-            Input::Failed(message) => {
+            Input::Failed(summary, message) => {
                 let notice = Notice {
-                    summary: "Svc could not add the download".to_owned(),
+                    summary: summary.to_owned(),
                     body: printable(&message).into_owned(),
                     buttons: vec![(OPEN, "Show")],
                     stays: false,
@@ -182,6 +198,7 @@ impl State {
         self.view = view;
         self.follow_window();
         self.show_captures(effects);
+        self.show_finished(effects);
         let is_awake = self.view.keep_awake && self.view.active > 0;
         if is_awake != self.is_awake {
             self.is_awake = is_awake;
@@ -261,6 +278,39 @@ impl State {
         }
     }
 
+    /// Shows downloads that have ended: each for itself, or all in one notification when there are several to look at.
+    fn show_finished(&mut self, effects: &mut Vec<Effect>) {
+        let (finished, more) = (std::mem::take(&mut self.view.finished), self.view.more_finished);
+        if finished.is_empty() || !self.view.notify_finished || self.view.do_not_disturb {
+            return;
+        }
+        let count = self.finished.len() + finished.len() + more;
+        if self.finished_together == 0 && count <= MAX_SINGLE {
+            for task in finished {
+                let notice = about_finished(&task.name);
+                self.finished.insert(task.id.clone());
+                effects.push(Effect::Show(Topic::Finished(task.id), notice));
+            }
+            return;
+        }
+        self.finished_together += count;
+        let single = std::mem::take(&mut self.finished);
+        effects.extend(single.into_iter().map(|id| Effect::Withdraw(Topic::Finished(id))));
+        effects.push(Effect::Show(
+            Topic::AllFinished,
+            about_all_finished(self.finished_together),
+        ));
+    }
+
+    /// The user has seen it. What waits for an answer stays known, because asking again would be a nuisance.
+    fn forget_finished(&mut self, topic: &Topic) {
+        match topic {
+            Topic::Finished(id) => drop(self.finished.remove(id)),
+            Topic::AllFinished => self.finished_together = 0,
+            _ => {}
+        }
+    }
+
     /// Begins the countdown when the last download has ended, and stops it when there is work again.
     fn follow_work(&mut self, has_more: bool, effects: &mut Vec<Effect>) {
         let wanted = AfterFinish::named(&self.view.after_finish);
@@ -293,6 +343,10 @@ impl State {
                 effects.extend([Effect::StopCountdown, Effect::ClearAfterFinish]);
             }
             (Topic::Countdown, _) => {}
+            (Topic::Finished(id), OPEN_FILE | REVEAL | DEFAULT) => effects.push(Effect::OpenFile {
+                task: id.clone(),
+                is_revealed: button != OPEN_FILE,
+            }),
             (_, OPEN | DEFAULT) => effects.push(Effect::OpenPage),
             _ => {}
         }
@@ -363,6 +417,29 @@ fn about_many(count: usize) -> Notice {
         body: "Accept or reject them on the page of Svc".to_owned(),
         buttons: vec![(OPEN, "Show"), (DEFAULT, "Show")],
         stays: true,
+    }
+}
+
+fn about_finished(name: &str) -> Notice {
+    let name = if name.is_empty() { "A download" } else { name };
+    Notice {
+        summary: "Download complete".to_owned(),
+        body: short(name),
+        buttons: vec![
+            (OPEN_FILE, "Open"),
+            (REVEAL, "Show in folder"),
+            (DEFAULT, "Show in folder"),
+        ],
+        stays: false,
+    }
+}
+
+fn about_all_finished(count: usize) -> Notice {
+    Notice {
+        summary: format!("{count} downloads are complete"),
+        body: "They are on the page of Svc".to_owned(),
+        buttons: vec![(OPEN, "Show"), (DEFAULT, "Show")],
+        stays: false,
     }
 }
 
@@ -484,6 +561,61 @@ mod tests {
             total_windows,
             ..view
         })
+    }
+
+    #[test]
+    fn finished_downloads_are_shown_one_by_one_or_together() {
+        let mut state = State::default();
+        let finished = |ids: &[&str], more_finished: usize| {
+            let finished = ids.iter().map(|id| agent::FinishedTask {
+                id: (*id).to_owned(),
+                name: format!("{id}\n<b>\u{202e}gpj.exe"),
+            });
+            Input::View(DeskView {
+                finished: finished.collect(),
+                more_finished,
+                notify_finished: true,
+                ..DeskView::default()
+            })
+        };
+        let topic = |id: &str| Topic::Finished(id.to_owned());
+        let effects = state.apply(finished(&["1", "2"], 0));
+        let [Effect::Show(first, notice), Effect::Show(second, _)] = &effects[..] else {
+            panic!("{effects:?}");
+        };
+        assert_eq!((first, second), (&topic("1"), &topic("2")));
+        assert!(!notice.body.contains(['\n', '\u{202e}']), "{notice:?}");
+        let open = |is_revealed| Effect::OpenFile {
+            task: "1".to_owned(),
+            is_revealed,
+        };
+        assert_eq!(state.apply(pressed(topic("1"), OPEN_FILE)), [open(false)]);
+        assert_eq!(state.apply(pressed(topic("1"), REVEAL)), [open(true)]);
+        state.apply(Input::Closed(topic("1")));
+        assert_eq!(state.apply(finished(&["3"], 0)).len(), 1);
+        let effects = state.apply(finished(&["4", "5"], 7));
+        let [
+            Effect::Withdraw(_),
+            Effect::Withdraw(_),
+            Effect::Show(Topic::AllFinished, notice),
+        ] = &effects[..]
+        else {
+            panic!("{effects:?}");
+        };
+        assert_eq!(notice.summary, "11 downloads are complete");
+        assert_eq!(state.apply(finished(&["6"], 0)).len(), 1);
+        assert_eq!(state.finished_together, 12, "until the user has seen it");
+        assert_eq!(state.apply(pressed(Topic::AllFinished, DEFAULT)), [Effect::OpenPage]);
+        state.apply(Input::Closed(Topic::AllFinished));
+        assert!(matches!(
+            &state.apply(finished(&["7"], 0))[..],
+            [Effect::Show(Topic::Finished(_), _)]
+        ));
+        let Input::View(mut quiet) = finished(&["8"], 0) else {
+            unreachable!()
+        };
+        quiet.do_not_disturb = true;
+        assert_eq!(state.apply(Input::View(quiet)), []);
     }
 
     #[test]
