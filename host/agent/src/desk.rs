@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use protocol::{PendingCaptureDto, TaskStatus, agent::PreferencesPatch};
+use protocol::{Method, OkResult, PendingCaptureDto, TaskStatus, agent::PreferencesPatch, client::CallError};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -69,6 +69,10 @@ pub struct DeskView {
     pub do_not_disturb: bool,
     /// The computer stays awake while tasks transfer: `keep_awake`, which is on unless it was switched off.
     pub keep_awake: bool,
+    /// An icon is in the tray: `tray`, which is on unless it was switched off.
+    pub tray: bool,
+    /// Download speed in bytes per second.
+    pub download_bps: u64,
     /// What follows the last download: `after_finish`, empty for nothing.
     pub after_finish: String,
 }
@@ -221,12 +225,13 @@ impl Desk {
         let settings = self.app.gate.settings.current();
         let preference = |name: &str| settings.preferences.values.get(name);
         let is_known = self.app.daemon.known().is_ok();
-        let (tasks, unfinished, active) = self.app.daemon.hub.with_tasks(|tasks| {
+        let (tasks, unfinished, active, download_bps) = self.app.daemon.hub.with_tasks(|tasks| {
             let stats = tasks.stats();
             (
                 tasks.len(),
                 stats.active_tasks + stats.pending_tasks,
                 stats.active_tasks,
+                stats.total_download_bps,
             )
         });
         let windows = *self.windows.borrow();
@@ -243,6 +248,8 @@ impl Desk {
             notify_finished: preference("notify_finished").and_then(switches::is_on) != Some(false),
             do_not_disturb: preference("do_not_disturb").and_then(switches::is_on) == Some(true),
             keep_awake: preference("keep_awake").and_then(switches::is_on) != Some(false),
+            tray: preference("tray").and_then(switches::is_on) != Some(false),
+            download_bps,
             after_finish: preference("after_finish")
                 .and_then(Value::as_str)
                 .unwrap_or_default()
@@ -254,6 +261,22 @@ impl Desk {
     pub async fn resolve(&self, id: &str, is_accepted: bool) -> Result<(), String> {
         let resolved = takeover::resolve(&self.app, id, is_accepted, None).await;
         resolved.map(drop).map_err(|error| error.message)
+    }
+
+    /// Pauses all tasks. A failure is shown to the user.
+    pub async fn pause_all(&self) -> Result<(), String> {
+        self.change_all(Method::TaskPauseAll).await
+    }
+
+    /// Resumes all tasks.
+    pub async fn resume_all(&self) -> Result<(), String> {
+        self.change_all(Method::TaskResumeAll).await
+    }
+
+    async fn change_all(&self, method: Method) -> Result<(), String> {
+        let params = serde_json::Map::<String, Value>::new();
+        let changed: Result<OkResult, CallError> = self.app.daemon.call(method, &params).await;
+        changed.map(drop).map_err(|error| error.to_string())
     }
 
     /// Removes what was to follow the last download: it is asked for once.

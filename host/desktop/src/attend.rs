@@ -4,6 +4,8 @@
 mod bus;
 mod files;
 mod state;
+#[cfg(feature = "tray")]
+mod tray;
 mod window;
 
 use std::{path::PathBuf, time::Duration};
@@ -31,6 +33,10 @@ const MAX_OPENING: usize = 8;
 
 const NOT_ADDED: &str = "Svc could not add the download";
 const NOT_OPENED: &str = "Svc did not open the file";
+#[cfg(feature = "tray")]
+const NOT_PAUSED: &str = "Svc could not pause the downloads";
+#[cfg(feature = "tray")]
+const NOT_RESUMED: &str = "Svc could not resume the downloads";
 
 /// The usual place of the system's bus.
 const SYSTEM_BUS: &str = "unix:path=/run/dbus/system_bus_socket";
@@ -107,6 +113,8 @@ async fn next(desk: &mut Desk, reports: &mut mpsc::Receiver<Report>, driver: &mu
                 Report::Pressed(topic, button) => Input::Pressed { topic, button },
                 Report::Closed(topic) => Input::Closed(topic),
                 Report::Unseen(topic) => Input::Unseen(topic),
+                #[cfg(feature = "tray")]
+                Report::Chosen(choice) => Input::Chosen(choice),
                 Report::NotSuspended(why) => {
                     tracing::warn!(why, "the computer cannot be suspended");
                     continue;
@@ -165,6 +173,16 @@ enum Done {
     Quit,
 }
 
+#[cfg(feature = "tray")]
+impl Done {
+    fn of(what: &'static str, done: Result<(), String>) -> Self {
+        match done {
+            Ok(()) => Self::Yes,
+            Err(message) => Self::Failed(what, message),
+        }
+    }
+}
+
 struct Driver {
     page: String,
     bus: Bus,
@@ -198,6 +216,16 @@ impl Driver {
             },
             Effect::OpenPage => self.open_page(desk),
             Effect::OpenWindow => return self.open_window(desk),
+            #[cfg(feature = "tray")]
+            Effect::Tray(state) => self.bus.send(Command::Tray(state)),
+            #[cfg(not(feature = "tray"))]
+            Effect::Tray(_) => {}
+            #[cfg(feature = "tray")]
+            Effect::PauseAll => return Done::of(NOT_PAUSED, desk.pause_all().await),
+            #[cfg(feature = "tray")]
+            Effect::ResumeAll => return Done::of(NOT_RESUMED, desk.resume_all().await),
+            #[cfg(feature = "tray")]
+            Effect::Quit => return Done::Quit,
             Effect::StartCountdown => self.countdown = Some(Instant::now() + COUNTDOWN),
             Effect::StopCountdown => self.countdown = None,
             Effect::ClearAfterFinish => {

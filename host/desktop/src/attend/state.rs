@@ -9,6 +9,9 @@ use agent::DeskView;
 use command::{amount, terminal::printable};
 use protocol::PendingCaptureDto;
 
+#[cfg(feature = "tray")]
+use super::tray::Choice;
+
 /// More downloads than this share one notification.
 const MAX_SINGLE: usize = 3;
 
@@ -73,6 +76,9 @@ pub(super) enum Input {
     /// No program shows notifications.
     Unseen(Topic),
     CountdownOver,
+    /// The user chose an entry of the tray's menu.
+    #[cfg(feature = "tray")]
+    Chosen(Choice),
     /// The window that [`Effect::OpenWindow`] asked for cannot be opened, or did not connect in time.
     WindowFailed,
     /// What the user wanted could not be done: a summary, and why.
@@ -109,6 +115,14 @@ pub(super) enum Effect {
     /// Opens the small window with the downloads that wait.
     OpenWindow,
     KeepAwake(bool),
+    /// Shows the icon in the tray with this text, or removes it.
+    Tray(Option<String>),
+    #[cfg(feature = "tray")]
+    PauseAll,
+    #[cfg(feature = "tray")]
+    ResumeAll,
+    #[cfg(feature = "tray")]
+    Quit,
     StartCountdown,
     StopCountdown,
     /// The preference is used up.
@@ -135,6 +149,8 @@ pub(super) struct State {
     /// What is shown, or was and is closed without an answer.
     shown: BTreeMap<Topic, Notice>,
     is_awake: bool,
+    /// The text of the icon in the tray, if there is one.
+    tray: Option<String>,
     /// Ids of finished tasks whose notifications may be visible.
     finished: BTreeSet<String>,
     /// The number of finished tasks in the notification about several.
@@ -171,6 +187,13 @@ impl State {
                     effects.extend([Effect::ClearAfterFinish, Effect::Finish(action)]);
                 }
             }
+            #[cfg(feature = "tray")]
+            Input::Chosen(choice) => effects.push(match choice {
+                Choice::OpenPage => Effect::OpenPage,
+                Choice::PauseAll => Effect::PauseAll,
+                Choice::ResumeAll => Effect::ResumeAll,
+                Choice::Quit => Effect::Quit,
+            }),
             Input::WindowFailed => {
                 if matches!(self.window, Window::Starting { .. }) {
                     self.window = Window::Closed;
@@ -199,6 +222,7 @@ impl State {
         self.follow_window();
         self.show_captures(effects);
         self.show_finished(effects);
+        self.show_tray(effects);
         let is_awake = self.view.keep_awake && self.view.active > 0;
         if is_awake != self.is_awake {
             self.is_awake = is_awake;
@@ -308,6 +332,15 @@ impl State {
             Topic::Finished(id) => drop(self.finished.remove(id)),
             Topic::AllFinished => self.finished_together = 0,
             _ => {}
+        }
+    }
+
+    /// Shows how many downloads there are, and how fast they are.
+    fn show_tray(&mut self, effects: &mut Vec<Effect>) {
+        let state = self.view.tray.then(|| about_tray(&self.view));
+        if state != self.tray {
+            self.tray.clone_from(&state);
+            effects.push(Effect::Tray(state));
         }
     }
 
@@ -443,6 +476,20 @@ fn about_all_finished(count: usize) -> Notice {
     }
 }
 
+fn about_tray(view: &DeskView) -> String {
+    let waiting = view.unfinished.saturating_sub(view.active);
+    let text = match (view.active, waiting) {
+        (0, 0) => return "No downloads".to_owned(),
+        (0, _) => format!("{waiting} waiting"),
+        (active, 0) => format!("{active} active"),
+        (active, _) => format!("{active} active, {waiting} waiting"),
+    };
+    if view.active == 0 {
+        return text;
+    }
+    format!("{text}, {}/s", amount::bytes(view.download_bps))
+}
+
 fn about_countdown(action: AfterFinish) -> Notice {
     let what = match action {
         AfterFinish::Quit => "Svc ends",
@@ -561,6 +608,29 @@ mod tests {
             total_windows,
             ..view
         })
+    }
+
+    #[test]
+    fn the_tray_says_how_many_downloads_there_are_and_how_fast() {
+        let mut state = State::default();
+        let in_tray = |active: u64, unfinished: u64, download_bps: u64| {
+            Input::View(DeskView {
+                tray: true,
+                active,
+                unfinished,
+                download_bps,
+                ..DeskView::default()
+            })
+        };
+        let shows = |text: &str| vec![Effect::Tray(Some(text.to_owned()))];
+        assert_eq!(state.apply(in_tray(0, 0, 0)), shows("No downloads"));
+        assert_eq!(state.apply(in_tray(0, 0, 0)), []);
+        assert_eq!(
+            state.apply(in_tray(2, 5, 1_500_000)),
+            shows(&format!("2 active, 3 waiting, {}/s", amount::bytes(1_500_000)))
+        );
+        assert_eq!(state.apply(in_tray(0, 5, 0)), shows("5 waiting"));
+        assert_eq!(state.apply(Input::View(DeskView::default())), [Effect::Tray(None)]);
     }
 
     #[test]

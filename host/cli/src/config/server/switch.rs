@@ -61,12 +61,13 @@ const PORT: Gateway = Gateway {
     },
 };
 
-const PREFERENCES: [Preference; 7] = [
+const PREFERENCES: [Preference; 8] = [
     // Add downloads of browsers without asking; and do not ask later either which files of them are wanted.
     Preference::boolean("silent_download_enabled", "false"),
     Preference::boolean("silent_skip_selection", "false"),
-    // Of a desktop: nothing is shown unasked; finished downloads are shown; where waiting downloads are confirmed; no
+    // Of a desktop: an icon in the tray; nothing is shown unasked; finished downloads are shown; where waiting downloads are confirmed; no
     // suspending while tasks transfer; once, what follows the last download.
+    Preference::boolean("tray", "true"),
     Preference::boolean("do_not_disturb", "false"),
     Preference::boolean("notify_finished", "true"),
     Preference {

@@ -403,6 +403,121 @@ fn a_finished_file_is_opened_and_shown_by_its_notification_and_by_a_command() {
     );
 }
 
+/// The icon of a desktop, as a program that shows icons sees it.
+struct Icon<'d> {
+    desktop: &'d Desktop,
+    name: String,
+}
+
+impl Icon<'_> {
+    fn call(&self, path: &str, method: &str, arguments: &[&str]) -> Option<String> {
+        self.desktop
+            .gdbus(&[&["-d", &self.name, "-o", path, "-m", method], arguments].concat())
+    }
+
+    fn properties(&self) -> String {
+        let arguments = ["org.kde.StatusNotifierItem"];
+        let all = self.call(
+            "/StatusNotifierItem",
+            "org.freedesktop.DBus.Properties.GetAll",
+            &arguments,
+        );
+        all.expect("the item has properties")
+    }
+
+    fn menu(&self) -> String {
+        let layout = self.call("/MenuBar", "com.canonical.dbusmenu.GetLayout", &["0", "--", "-1", "[]"]);
+        layout.expect("the item has a menu")
+    }
+
+    /// Chooses the entry with this label, by the id that the menu has for it.
+    fn choose(&self, label: &str) {
+        let menu = self.menu();
+        let (before, _) = menu
+            .split_once(&format!("'label': <'{label}"))
+            .expect("there is such an entry");
+        let (_, id) = before.rsplit_once("<(").expect("each entry begins with its id");
+        let id = id.trim_end_matches([',', ' ', '{']).trim_start_matches("int32 ");
+        self.call(
+            "/MenuBar",
+            "com.canonical.dbusmenu.Event",
+            &[id, "clicked", "<''>", "0"],
+        )
+        .expect("entries can be chosen");
+    }
+}
+
+#[test]
+fn the_tray_shows_downloads_and_its_menu_pauses_resumes_opens_and_quits() {
+    let mut desktop = Desktop::new();
+    let opened = desktop.fake("xdg-open");
+    let svc = desktop.home.new_desktop();
+    desktop.start(svc);
+    // The program that shows icons comes, goes, and comes again; each time the icon is registered.
+    let name = format!("org.kde.StatusNotifierItem-{}-1", desktop.agent().pid());
+    for _ in 0..2 {
+        let mut watcher = python::system_client("clients/tray_watcher.py")
+            .env("DBUS_SESSION_BUS_ADDRESS", &desktop.session.address)
+            .spawn();
+        let registered = watcher.wait_for_line(|line| line.starts_with("org.kde.StatusNotifierItem"));
+        assert_eq!(registered.as_ref(), Some(&name));
+        watcher.kill();
+    }
+    let icon = Icon {
+        desktop: &desktop,
+        name,
+    };
+    for expected in ["'Id': <'svc'>", "'Menu': <objectpath '/MenuBar'>", "'No downloads'"] {
+        assert!(icon.properties().contains(expected), "{}", icon.properties());
+    }
+    assert!(icon.call("/MenuBar", "com.canonical.dbusmenu.Nothing", &[]).is_none());
+    assert!(
+        icon.call("/elsewhere", "com.canonical.dbusmenu.AboutToShow", &["0"])
+            .is_none()
+    );
+
+    let silent = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let url = format!("http://{}/slow.bin", silent.local_addr().expect("it listens"));
+    desktop.svc(&["add", &url]);
+    wait_until("the menu says that one is active", || {
+        icon.menu().contains("<'1 active")
+    });
+    icon.choose("1 active");
+    icon.choose("Pause all");
+    wait_until("it is paused", || icon.menu().contains("<'No downloads'>"));
+    assert_eq!(desktop.json(&["list"])[0]["status"], 2);
+    icon.choose("Resume all");
+    wait_until("it is active again", || icon.menu().contains("<'1 active"));
+    icon.choose("Open Svc");
+    wait_until("the page is opened", || lines(&opened).len() == 1);
+    icon.call(
+        "/StatusNotifierItem",
+        "org.kde.StatusNotifierItem.Activate",
+        &["0", "0"],
+    );
+    wait_until("a click opens it, too", || lines(&opened).len() == 2);
+
+    desktop.svc(&["config", "server", "set", "tray=false"]);
+    let has_name = |desktop: &Desktop, name: &str| {
+        let owner = [
+            "-d",
+            "org.freedesktop.DBus",
+            "-o",
+            "/",
+            "-m",
+            "org.freedesktop.DBus.NameHasOwner",
+            name,
+        ];
+        desktop.gdbus(&owner).is_some_and(|answer| answer.contains("true"))
+    };
+    wait_until("the icon is gone", || !has_name(&desktop, &icon.name));
+    desktop.svc(&["config", "server", "set", "tray=true"]);
+    wait_until("the icon is back", || has_name(&desktop, &icon.name));
+    icon.choose("Quit");
+    let agent = desktop.agent.take().expect("it was started");
+    assert_eq!(agent.finish().code, Some(0));
+}
+
 #[test]
 fn without_a_file_manager_on_the_bus_the_directory_is_opened() {
     let mut desktop = Desktop::new();
