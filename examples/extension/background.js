@@ -40,6 +40,17 @@ async function takeOver(item) {
   return true;
 }
 
+/** Firefox announces a download before it knows its size, and tells of no change of the size. */
+async function withSize(item) {
+  let now = item;
+  for (let look = 0; look < 20 && now.state === 'in_progress' && !(now.totalBytes >= 0); look += 1) {
+    await new Promise((next) => setTimeout(next, 50));
+    const found = await chrome.downloads.search({ id: item.id });
+    now = found[0] ?? { ...item, state: 'interrupted' };
+  }
+  return now;
+}
+
 if (chrome.downloads.onDeterminingFilename) {
   // Chromium holds the download until it is told its name.
   chrome.downloads.onDeterminingFilename.addListener((item, suggest) => {
@@ -48,10 +59,19 @@ if (chrome.downloads.onDeterminingFilename) {
   });
 } else {
   chrome.downloads.onCreated.addListener(async (item) => {
-    if (item.state !== 'in_progress') return;
+    // Decided first: a download that the browser keeps is never paused, because not every server can continue one.
+    item = await withSize(item);
+    if (item.state !== 'in_progress' || !decide(facts(item), await settings(), bypassedAt).take) return;
     // A paused download is neither finished nor gone while the service is asked.
     const isHeld = await chrome.downloads.pause(item.id).then(() => true, () => false);
-    if (!(await takeOver(item)) && isHeld) await chrome.downloads.resume(item.id).catch(() => {});
+    if ((await takeOver(item)) || !isHeld) return;
+    try {
+      await chrome.downloads.resume(item.id);
+    } catch {
+      const headers = item.referrer ? [{ name: 'Referer', value: item.referrer }] : [];
+      await chrome.downloads.download({ url: item.url, headers });
+      await chrome.downloads.erase({ id: item.id });
+    }
   });
 }
 

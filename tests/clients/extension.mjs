@@ -4,79 +4,34 @@
 //
 // The executable is run as a desktop with its own data directory and no access key, as it is installed but for its port.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import http from 'node:http';
-import net from 'node:net';
 import path from 'node:path';
+import { MIB, scene, until } from './extension_scene.mjs';
 
 const { chromium } = createRequire(`${process.env.SVC_CLIENTS}/`)('playwright-core');
 const [extension, executable, directory] = process.argv.slice(2);
-const MIB = 1024 * 1024;
-
-const until = async (what, check, wait = 30_000) => {
-  const end = Date.now() + wait;
-  for (;;) {
-    const found = await check();
-    if (found) return found;
-    if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise((next) => setTimeout(next, 100));
-  }
-};
-
-// A site with files of different sizes; a file behind a cookie; a page with links.
-const asked = [];
-const site = http.createServer((request, response) => {
-  const { pathname } = new URL(request.url, 'http://site');
-  asked.push({ path: pathname, agent: request.headers['user-agent'] ?? '', cookie: request.headers.cookie ?? '', referer: request.headers.referer ?? '' });
-  const file = /^\/(?:large|small|private|many)[a-z0-9-]*\.(bin|iso)$/.exec(pathname);
-  if (file) {
-    const bytes = Buffer.alloc(pathname.startsWith('/small') ? 1000 : 2 * MIB, 'x');
-    response.setHeader('Content-Type', 'application/octet-stream');
-    response.setHeader('Content-Disposition', 'attachment');
-    response.setHeader('Content-Length', bytes.length);
-    response.end(request.method === 'HEAD' ? undefined : bytes);
-  } else {
-    response.setHeader('Set-Cookie', 'visitor=42; HttpOnly');
-    response.setHeader('Content-Type', 'text/html');
-    const names = ['large-one.bin', 'large-two.bin', 'large-three.bin', 'large-four.bin', 'large-five.bin', 'large-six.bin', 'small.bin', 'private.bin'];
-    response.end(`<title>site</title>${names.map((name) => `<p><a id="${name.split('.')[0]}" href="/${name}">${name}</a>`).join('')}
-      <p><a href="/many1.iso">first image</a> <a href="/many2.iso">second image</a> <a href="/many1.iso">again</a> <a href="mailto:a@b.test">mail</a>`);
-  }
-});
-await new Promise((listening) => site.listen(0, '127.0.0.1', listening));
-const origin = `http://127.0.0.1:${site.address().port}`;
-
-const port = await new Promise((found) => {
-  const probe = net.createServer().listen(0, '127.0.0.1', () => {
-    const { port } = probe.address();
-    probe.close(() => found(port));
-  });
-});
-const [data, saved, profile, browsed] = ['data', 'saved', 'profile', 'browsed'].map((name) => path.join(directory, name));
-for (const made of [path.join(data, 'agent'), saved, profile, browsed, path.join(profile, 'Default')]) fs.mkdirSync(made, { recursive: true });
-fs.writeFileSync(path.join(data, 'agent/settings.json'), JSON.stringify({
-  version: 1, key: null, takeover: true, jsonrpc: true, api: false, mcp: false, cors: false, lan: false, port, preferences: { revision: 0, values: {} },
-}));
+const { asked, site, origin, port, profile, browsed, svc, captures, tasks, inBrowser, inService, start, stop } = await scene(executable, directory);
+fs.mkdirSync(path.join(profile, 'Default'), { recursive: true });
 fs.writeFileSync(path.join(profile, 'Default/Preferences'), JSON.stringify({ download: { default_directory: browsed, prompt_for_download: false } }));
 
-const environment = { PATH: process.env.PATH, HOME: directory, SVC_DATA_DIR: data, SVC_SAVE_DIR: saved };
-const svc = (...arguments_) => execFileSync(executable, arguments_, { env: environment, encoding: 'utf8' });
-const captures = () => JSON.parse(svc('capture', 'list', '--json'));
-const tasks = () => JSON.parse(svc('list', '--json'));
-
-let agent;
-const start = async () => {
-  agent = spawn(executable, ['agent'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
-  await new Promise((started) => agent.stdout.on('data', (text) => text.includes('Next:') && started()));
-};
-const stop = async () => {
-  const ended = new Promise((over) => agent.on('exit', over));
-  agent.kill('SIGTERM');
-  await ended;
-};
+// As the store of Firefox checks it. One manifest is for both browsers, and each has what it does not know.
+const lint = createRequire(`${process.env.SVC_CLIENTS}/`)('addons-linter').createInstance({
+  config: { _: [extension], logLevel: 'fatal', output: 'none', stack: false, pretty: false, warningsAsErrors: false, metadata: false, boring: true, selfHosted: false, disableXpiAutoclose: true },
+  runAsBinary: false,
+});
+const { errors, notices, warnings } = await lint.run();
+assert.deepEqual([errors, notices], [[], []]);
+const known = new Set([
+  'BACKGROUND_SERVICE_WORKER_IGNORED', // Firefox takes the scripts beside it.
+  'UNSUPPORTED_API', // downloads.onDeterminingFilename, used where it is there.
+  'KEY_FIREFOX_UNSUPPORTED_BY_MIN_VERSION', // What is collected, which versions before 140 ignore.
+  'KEY_FIREFOX_ANDROID_UNSUPPORTED_BY_MIN_VERSION',
+]);
+assert.deepEqual(warnings.filter(({ code }) => !known.has(code)), []);
+console.log('checked as an extension of Firefox');
 
 const display = spawn('/usr/bin/Xvfb', ['-displayfd', '1', '-screen', '0', '1000x800x24', '-nolisten', 'tcp'], { stdio: ['ignore', 'pipe', 'ignore'] });
 const number = await new Promise((found) => display.stdout.once('data', (text) => found(String(text).trim())));
@@ -99,8 +54,6 @@ try {
   await store({ service: `http://127.0.0.1:${port}` });
   const page = await context.newPage();
   await page.goto(origin);
-  const inBrowser = (name) => fs.existsSync(path.join(browsed, name));
-  const inService = (name) => fs.existsSync(path.join(saved, name)) && fs.statSync(path.join(saved, name)).size === 2 * MIB;
   const click = (id, options) => page.click(`#${id}`, { noWaitAfter: true, ...options });
 
   // Accepted.
@@ -205,7 +158,7 @@ try {
   throw error;
 } finally {
   await browser?.close().catch(() => {});
-  if (agent?.exitCode === null) await stop();
+  await stop();
   for (const child of [browserProcess, display]) child.kill('SIGKILL');
   site.close();
 }

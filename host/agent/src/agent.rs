@@ -17,6 +17,7 @@ use crate::{
     desk::Desk,
     device_link,
     gate::Gate,
+    opener::Opener,
     projection::hub::Hub,
     serve::Acceptor,
     settings::{
@@ -135,6 +136,7 @@ impl Agent {
             version: config.version.clone().into(),
             language: config.language.map(Into::into),
             shutdown: shutdown.clone(),
+            opener: Opener::default(),
             restarts: config.restarts,
         });
         let router = routes::router(app.clone());

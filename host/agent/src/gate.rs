@@ -164,6 +164,7 @@ impl Gate {
             is_browser: facts.origin.is_some() || headers.contains_key("sec-fetch-site"),
             key: None,
             authorization: Authorization::Unchecked,
+            session: None,
         }
     }
 
@@ -209,14 +210,21 @@ impl Gate {
     }
 
     /// Whether the request carries the pass, which only programs of the agent's own user can read, or the session of a
-    /// page that this user opened. Browsers never qualify by the pass.
-    fn is_own(&self, request: &Request, facts: &Facts<'_>, sender: &Sender) -> bool {
-        let shown = || shown_key(request, facts.area).map(|shown| KeyDigest::of(&shown));
+    /// page that this user opened; the latter is recorded in `sender`. Browsers never qualify by the pass.
+    fn is_own(&self, request: &Request, facts: &Facts<'_>, sender: &mut Sender) -> bool {
+        if !sender.is_local {
+            return false;
+        }
+        let Some(shown) = shown_key(request, facts.area).map(|shown| KeyDigest::of(&shown)) else {
+            return false;
+        };
         let is_of_page = facts
             .origin
             .is_none_or(|origin| facts.host.is_some_and(|host| is_same_origin(origin, host)));
-        let holds = |shown| self.is_pass(shown, sender) || (is_of_page && self.sessions.has(shown));
-        sender.is_local && shown().is_some_and(holds)
+        if is_of_page {
+            sender.session = self.sessions.purpose(shown);
+        }
+        sender.session.is_some() || self.is_pass(shown, sender)
     }
 
     /// Whether `shown` is the pass, and this sender may use it.
@@ -345,7 +353,7 @@ async fn guard(gate: &Gate, area: Area, mut request: Request, next: Next) -> Res
         is_own: false,
     };
     let mut sender = gate.sender(address.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))), &request, &facts);
-    facts.is_own = gate.is_own(&request, &facts, &sender);
+    facts.is_own = gate.is_own(&request, &facts, &mut sender);
     let browser = sender.is_browser.then(|| facts.origin.unwrap_or(ANY_BROWSER).into());
     let asked_headers = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let authorized = match judge(&facts, gate.settings.edition(), gate.is_loopback_only, &settings) {

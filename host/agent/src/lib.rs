@@ -19,6 +19,7 @@
 //! - `device_link`: what the device link needs of this service
 //! - `capture`: downloads that wait for their user's decision
 //! - `gate`: who may call what
+//! - `opener`: requests that the desktop opens a file
 //! - `daemon_link`: the session with the daemon
 //! - `projection`: the daemon's state, and the events that clients follow
 //! - `metrics`: counters
@@ -34,6 +35,7 @@ mod desk;
 mod device_link;
 mod gate;
 mod metrics;
+mod opener;
 mod projection;
 mod serve;
 mod settings;
@@ -44,7 +46,8 @@ pub use access::key::{AccessKey, MIN_KEY_CHARS, NoRandom, SetupCode, WeakKey};
 pub use agent::{Agent, StartError};
 pub use aria2::Ending;
 pub use daemon_link::connect::{ByteStream, Connect, ConnectError, Found};
-pub use desk::{Desk, DeskView};
+pub use desk::{Desk, DeskView, FinishedTask};
+pub use opener::OpenRequest;
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey, RestartRequest},
     file::{DirectoryError, Holder, Stored, holder, stored},

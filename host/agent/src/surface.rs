@@ -6,6 +6,7 @@ pub(crate) mod committed;
 pub(crate) mod link;
 pub(crate) mod mcp;
 pub(crate) mod metrics;
+pub(crate) mod open;
 pub(crate) mod rest;
 pub(crate) mod routes;
 pub(crate) mod rpc;

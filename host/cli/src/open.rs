@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use command::{Exit, UsageError, browser, environment::Environment, note, print_json, print_lines};
-use protocol::{CaptureResult, CaptureSubmitParams, DownloadRequest, Method};
+use protocol::{CaptureResult, CaptureSubmitParams, DownloadRequest, Method, OkResult, OpenTaskParams};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -19,7 +19,7 @@ use self::operand::Operand;
 use crate::{
     page,
     service::{Client, RemoteError, ServiceArgs, Target},
-    tasks::add,
+    tasks::{add, find},
 };
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -29,9 +29,13 @@ pub(crate) const EXAMPLES: &str = "Examples:
   svc open 'svc://download?url=https%3A%2F%2Fexample.com%2Fa.iso&filename=b.iso'
   svc open 'magnet:?xt=urn:btih:...'
   svc open ~/Downloads/film.torrent
+  svc open --task 3f2a                             a finished file, with the program of its type
+  svc open --task 3f2a --reveal                    the same file, shown in its directory
 
 Links wait for confirmation like downloads that a browser hands over: in the desktop's notification, on the page, with svc
-capture. Files were chosen by you and are added at once. Without a running service, svc agent is started.";
+capture. Files were chosen by you and are added at once. Without a running service, svc agent is started.
+
+--task works for the user who runs svc agent, on its desktop. Programs are not opened, only shown with --reveal.";
 
 /// How long a service may take from its start to its first answer: it verifies its database meanwhile.
 const START_TIME: Duration = Duration::from_secs(20);
@@ -49,6 +53,12 @@ pub struct OpenArgs {
     /// Print the address of the page, and open nothing
     #[arg(long, conflicts_with = "operands")]
     print: bool,
+    /// Open the file of this finished task on the service's desktop
+    #[arg(long, value_name = "ID", conflicts_with_all = ["operands", "print"])]
+    task: Option<String>,
+    /// With --task: show the file in its directory instead
+    #[arg(long, requires = "task")]
+    reveal: bool,
     #[command(flatten)]
     service: ServiceArgs,
 }
@@ -61,6 +71,9 @@ struct Handed {
 }
 
 pub(crate) async fn run(args: &OpenArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    if let Some(task) = &args.task {
+        return open_task(task, args, environment).await;
+    }
     let operands: Vec<Operand> = args
         .operands
         .iter()
@@ -98,6 +111,25 @@ pub(crate) async fn run(args: &OpenArgs, environment: &Environment) -> anyhow::R
         .iter()
         .map(|id| format!("waits for your confirmation: svc capture accept {id}"));
     print_lines(waiting.chain(handed.added.iter().map(|id| format!("added {id}"))))
+}
+
+async fn open_task(task: &str, args: &OpenArgs, environment: &Environment) -> anyhow::Result<Exit> {
+    let mut client = Client::connect(&args.service.target(environment)?).await?;
+    let task_id = find::tasks(&mut client, &[task.to_owned()]).await?.remove(0);
+    let params = OpenTaskParams {
+        task_id,
+        reveal: args.reveal,
+    };
+    let OkResult { .. } = client.call(Method::TaskOpen, &params).await?;
+    let (record, sentence) = if args.reveal {
+        (
+            json!({ "revealed": params.task_id }),
+            "showed the file in its directory",
+        )
+    } else {
+        (json!({ "opened": params.task_id }), "opened the file")
+    };
+    args.service.print_done(&record, sentence)
 }
 
 async fn submit(client: &mut Client, url: String, file_name: String, handed: &mut Handed) -> anyhow::Result<()> {

@@ -66,6 +66,12 @@ const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 /// The address of the system's bus, where it is not the usual one.
 const SYSTEM_BUS: &str = "DBUS_SYSTEM_BUS_ADDRESS";
 
+/// The user's screen under X11, set by the desktop.
+const X11_DISPLAY: &str = "DISPLAY";
+
+/// The user's screen under Wayland, set by the desktop.
+const WAYLAND_DISPLAY: &str = "WAYLAND_DISPLAY";
+
 /// The directory of the user's session, set by the system.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
@@ -119,6 +125,8 @@ pub struct Environment {
     pub session_bus: Option<String>,
     /// `DBUS_SYSTEM_BUS_ADDRESS`, if set and not empty.
     pub system_bus: Option<String>,
+    /// Whether `DISPLAY` or `WAYLAND_DISPLAY` is set, so that programs can open windows.
+    pub has_display: bool,
     /// `XDG_RUNTIME_DIR`, if set and not empty.
     pub runtime_dir: Option<PathBuf>,
     /// From `http_proxy`, `https_proxy`, `ftp_proxy`, `all_proxy` and `no_proxy`, in lower or upper case.
@@ -147,6 +155,7 @@ impl Environment {
             user: variable(USER).or_else(|| variable(LOGIN_NAME)),
             session_bus: variable(SESSION_BUS),
             system_bus: variable(SYSTEM_BUS),
+            has_display: variable(X11_DISPLAY).or_else(|| variable(WAYLAND_DISPLAY)).is_some(),
             runtime_dir: variable(RUNTIME_DIR).map(PathBuf::from),
             system_proxy: SystemProxy {
                 http: proxy("http_proxy"),

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::{
     BusAddress, BusError, Method,
-    wire::{self, Header, Kind, MAX_MESSAGE_BYTES, Malformed, Reader, Signal, Writer},
+    wire::{self, Call, Header, Kind, MAX_MESSAGE_BYTES, Malformed, Reader, Signal, Writer},
 };
 
 /// The time for a call and its answer. Starting a key store takes a second or two.
@@ -24,8 +24,8 @@ const CALL_TIME: Duration = Duration::from_secs(8);
 /// Messages of others that are read while waiting for an answer, such as signals.
 const MAX_SKIPPED: usize = 1000;
 
-/// Signals that are kept until they are asked for; of more, the oldest are dropped.
-const MAX_SIGNALS: usize = 64;
+/// Signals and calls that are kept until they are asked for; of more, the oldest are dropped.
+const MAX_KEPT: usize = 64;
 
 /// The longest line of the authentication.
 const MAX_LINE_BYTES: usize = 512;
@@ -75,6 +75,8 @@ impl BusError {
 pub enum Event {
     /// A signal came.
     Signal(Signal),
+    /// Another program calls an object of this one, and gets a [`Connection::answer`].
+    Call(Call),
     /// The other descriptor can be read.
     Woken,
 }
@@ -84,7 +86,7 @@ pub enum Event {
 pub struct Connection {
     stream: UnixStream,
     serial: u32,
-    signals: VecDeque<Signal>,
+    kept: VecDeque<Event>,
 }
 
 impl Connection {
@@ -94,7 +96,7 @@ impl Connection {
         let mut connection = Self {
             stream,
             serial: 0,
-            signals: VecDeque::new(),
+            kept: VecDeque::new(),
         };
         connection.authenticate(Instant::now() + CALL_TIME)?;
         let hello = Method {
@@ -140,7 +142,7 @@ impl Connection {
         self.send(&wire::call(serial, method, signature, arguments), until)?;
         for _ in 0..MAX_SKIPPED {
             let (header, body) = self.receive_message(until)?;
-            if header.kind == Kind::Signal {
+            if matches!(header.kind, Kind::Signal | Kind::Call) {
                 self.keep(header, body);
                 continue;
             }
@@ -150,7 +152,7 @@ impl Connection {
             return match header.kind {
                 Kind::Return if header.signature == expected => Ok(body),
                 Kind::Error => Err(BusError::refused(header.error_name)),
-                Kind::Return | Kind::Signal | Kind::Other => Err(Malformed.into()),
+                Kind::Return | Kind::Signal | Kind::Call | Kind::Other => Err(Malformed.into()),
             };
         }
         Err(BusError::Broken(
@@ -171,11 +173,64 @@ impl Connection {
         self.call(add, "s", &arguments, "").map(drop)
     }
 
-    /// Waits for the next signal, or until `other` can be read.
+    /// Asks the bus for a name under which other programs find this one. Returns whether it has the name now.
+    pub fn request_name(&mut self, name: &str) -> Result<bool, BusError> {
+        /// Do not wait for a name that another program has.
+        const DO_NOT_QUEUE: u32 = 4;
+        let mut arguments = Writer::default();
+        arguments.text(name).number(DO_NOT_QUEUE);
+        let request = Method {
+            destination: BUS,
+            path: "/org/freedesktop/DBus",
+            interface: BUS,
+            member: "RequestName",
+        };
+        let mut reply = self.call(request, "su", &arguments, "u")?;
+        // Primary owner, or owner already.
+        Ok(matches!(reply.number()?, 1 | 4))
+    }
+
+    /// Gives a name back to the bus.
+    pub fn release_name(&mut self, name: &str) -> Result<(), BusError> {
+        let mut arguments = Writer::default();
+        arguments.text(name);
+        let release = Method {
+            destination: BUS,
+            path: "/org/freedesktop/DBus",
+            interface: BUS,
+            member: "ReleaseName",
+        };
+        self.call(release, "s", &arguments, "u").map(drop)
+    }
+
+    /// Answers a call: with a body and its type, or with the name of an error and a message.
+    pub fn answer(&mut self, call: &Call, answer: Result<(&str, &Writer), (&str, &str)>) -> Result<(), BusError> {
+        if !call.wants_answer {
+            return Ok(());
+        }
+        self.serial += 1;
+        let message = wire::answer(self.serial, call, answer);
+        Ok(self.send(&message, Instant::now() + CALL_TIME)?)
+    }
+
+    /// Sends a signal of an object of this program.
+    pub fn emit(
+        &mut self,
+        path: &str,
+        interface: &str,
+        member: &str,
+        (signature, body): (&str, &Writer),
+    ) -> Result<(), BusError> {
+        self.serial += 1;
+        let message = wire::signal(self.serial, path, interface, member, signature, body);
+        Ok(self.send(&message, Instant::now() + CALL_TIME)?)
+    }
+
+    /// Waits for the next signal or call, or until `other` can be read.
     pub fn wait(&mut self, other: BorrowedFd<'_>) -> Result<Event, BusError> {
         loop {
-            if let Some(signal) = self.signals.pop_front() {
-                return Ok(Event::Signal(signal));
+            if let Some(event) = self.kept.pop_front() {
+                return Ok(event);
             }
             let mut ready = [
                 PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN),
@@ -192,7 +247,7 @@ impl Connection {
             }
             if bus {
                 let (header, body) = self.receive_message(Instant::now() + CALL_TIME)?;
-                if header.kind == Kind::Signal {
+                if matches!(header.kind, Kind::Signal | Kind::Call) {
                     self.keep(header, body);
                 }
             }
@@ -200,14 +255,28 @@ impl Connection {
     }
 
     fn keep(&mut self, header: Header, body: Reader) {
-        if self.signals.len() >= MAX_SIGNALS {
-            self.signals.pop_front();
+        if self.kept.len() >= MAX_KEPT {
+            self.kept.pop_front();
         }
-        self.signals.push_back(Signal {
-            interface: header.interface,
-            member: header.member,
-            signature: header.signature,
-            body,
+        let (interface, member, signature) = (header.interface, header.member, header.signature);
+        self.kept.push_back(if header.kind == Kind::Call {
+            Event::Call(Call {
+                path: header.path,
+                interface,
+                member,
+                signature,
+                body,
+                sender: header.sender,
+                serial: header.serial,
+                wants_answer: header.wants_answer,
+            })
+        } else {
+            Event::Signal(Signal {
+                interface,
+                member,
+                signature,
+                body,
+            })
         });
     }
 

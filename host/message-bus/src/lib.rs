@@ -1,8 +1,9 @@
-//! A small client of D-Bus, the bus by which the programs of a desktop talk: calls with their answers, and signals.
+//! A small client of D-Bus, the bus by which the programs of a desktop talk: calls with their answers, signals, and objects
+//! that other programs call.
 //!
 //! *Owns* the connection to the session's or the system's bus, and the form of its messages.
 //!
-//! *Never* offers an object to others, passes a descriptor, or connects over TCP. It knows no interface: its users do.
+//! *Never* passes a descriptor, or connects over TCP. It knows no interface: its users do.
 //!
 //! Calls block for at most a few seconds; a call of an asynchronous program belongs on a thread of its own. The exchange is
 //! written here because a dozen calls are all that is needed, and `zbus` would add 1.9 MB and 65 crates; see the README.
@@ -15,7 +16,7 @@ mod wire;
 #[cfg(unix)]
 pub use connection::{Connection, Event};
 #[cfg(unix)]
-pub use wire::{Malformed, Reader, Signal, Writer};
+pub use wire::{Call, Malformed, Reader, Signal, Writer};
 
 /// Where a bus is, as the environment of a session says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

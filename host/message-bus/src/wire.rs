@@ -75,9 +75,18 @@ impl Writer {
 
     /// An array of structures or dictionary entries: `fill` writes them, each aligned to 8.
     pub fn structures(&mut self, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        self.array(8, fill)
+    }
+
+    /// An array of variants: `fill` writes them, each a signature and its value.
+    pub fn variants(&mut self, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        self.array(1, fill)
+    }
+
+    fn array(&mut self, alignment: usize, fill: impl FnOnce(&mut Self)) -> &mut Self {
         self.number(0);
         let length_at = self.0.len() - 4;
-        let start = self.align(8).0.len();
+        let start = self.align(alignment).0.len();
         fill(self);
         let length = u32::try_from(self.0.len() - start).expect("arrays are short");
         self.0[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
@@ -109,14 +118,87 @@ pub(crate) fn call(serial: u32, method: Method<'_>, signature: &str, arguments: 
     message.0
 }
 
+/// No answer is wanted.
+const NO_REPLY: u8 = 1;
+
+/// The answer to a call: its body with its type, or the name of an error with a message.
+pub(crate) fn answer(serial: u32, call: &Call, answer: Result<(&str, &Writer), (&str, &str)>) -> Vec<u8> {
+    let mut text = Writer::default();
+    let (kind, signature, error, body) = match answer {
+        Ok((signature, body)) => (2, signature, None, body),
+        Err((name, message)) => (3, "s", Some(name), &*text.text(message)),
+    };
+    let mut message = Writer::default();
+    message.byte(b'l').byte(kind).byte(NO_REPLY).byte(1);
+    message.number(u32::try_from(body.0.len()).expect("answers are short"));
+    message.number(serial);
+    message.structures(|fields| {
+        if let Some(error) = error {
+            fields.align(8).byte(4).signature("s").text(error);
+        }
+        fields.align(8).byte(5).signature("u").number(call.serial);
+        fields.align(8).byte(6).signature("s").text(&call.sender);
+        if !signature.is_empty() {
+            fields.align(8).byte(8).signature("g").signature(signature);
+        }
+    });
+    message.align(8);
+    message.0.extend(&body.0);
+    message.0
+}
+
+/// A signal of an object, to all who subscribed to it.
+pub(crate) fn signal(
+    serial: u32,
+    path: &str,
+    interface: &str,
+    member: &str,
+    signature: &str,
+    body: &Writer,
+) -> Vec<u8> {
+    let mut message = Writer::default();
+    message.byte(b'l').byte(4).byte(NO_REPLY).byte(1);
+    message.number(u32::try_from(body.0.len()).expect("signals are short"));
+    message.number(serial);
+    message.structures(|fields| {
+        for (code, kind, text) in [(1, "o", path), (2, "s", interface), (3, "s", member)] {
+            fields.align(8).byte(code).signature(kind).text(text);
+        }
+        if !signature.is_empty() {
+            fields.align(8).byte(8).signature("g").signature(signature);
+        }
+    });
+    message.align(8);
+    message.0.extend(&body.0);
+    message.0
+}
+
 /// What kind of message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
+    Call,
     Return,
     Error,
     Signal,
-    /// A call.
     Other,
+}
+
+/// A call of a method of an object of this program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The object.
+    pub path: String,
+    /// The interface; empty if the caller names none.
+    pub interface: String,
+    /// The method.
+    pub member: String,
+    /// The type of the arguments.
+    pub signature: String,
+    /// The arguments.
+    pub body: Reader,
+    pub(crate) sender: String,
+    pub(crate) serial: u32,
+    pub(crate) wants_answer: bool,
 }
 
 /// What an object announced.
@@ -136,6 +218,10 @@ pub struct Signal {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
+    pub(crate) serial: u32,
+    pub(crate) wants_answer: bool,
+    pub(crate) sender: String,
+    pub(crate) path: String,
     pub(crate) reply_serial: Option<u32>,
     pub(crate) error_name: String,
     pub(crate) interface: String,
@@ -176,14 +262,20 @@ pub(crate) fn message(bytes: Vec<u8>, is_little: bool) -> Result<(Header, Reader
         bytes,
     };
     let kind = match reader.byte()? {
+        1 => Kind::Call,
         2 => Kind::Return,
         3 => Kind::Error,
         4 => Kind::Signal,
         _ => Kind::Other,
     };
-    reader.at = 12;
+    let wants_answer = kind == Kind::Call && reader.byte()? & NO_REPLY == 0;
+    reader.at = 8;
     let mut header = Header {
         kind,
+        serial: reader.number()?,
+        wants_answer,
+        sender: String::new(),
+        path: String::new(),
         reply_serial: None,
         error_name: String::new(),
         interface: String::new(),
@@ -195,6 +287,8 @@ pub(crate) fn message(bytes: Vec<u8>, is_little: bool) -> Result<(Header, Reader
         reader.align(8)?;
         let code = reader.byte()?;
         match (code, &*reader.signature()?) {
+            (1, "o") => header.path = reader.text()?,
+            (7, "s") => header.sender = reader.text()?,
             (5, "u") => header.reply_serial = Some(reader.number()?),
             (2, "s") => header.interface = reader.text()?,
             (3, "s") => header.member = reader.text()?,
@@ -327,6 +421,49 @@ mod tests {
             return Err(Malformed);
         }
         message(bytes.to_vec(), is_little)
+    }
+
+    /// What is called and answered here is read back as what it is.
+    #[test]
+    fn a_call_is_answered_to_its_sender() {
+        let method = Method {
+            destination: "d",
+            path: "/p",
+            interface: "i",
+            member: "m",
+        };
+        let mut arguments = Writer::default();
+        arguments.text("x");
+        let (header, body) = read(&call(7, method, "s", &arguments)).unwrap();
+        assert!(header.kind == Kind::Call && header.wants_answer);
+        assert_eq!((header.serial, header.path.as_str()), (7, "/p"));
+        let call = Call {
+            path: header.path,
+            interface: header.interface,
+            member: header.member,
+            signature: header.signature,
+            body,
+            sender: ":1.9".to_owned(),
+            serial: header.serial,
+            wants_answer: true,
+        };
+        let (header, mut body) = read(&answer(1, &call, Ok(("s", &arguments)))).unwrap();
+        assert_eq!((header.kind, header.reply_serial), (Kind::Return, Some(7)));
+        assert_eq!(body.text().unwrap(), "x");
+        let (header, mut body) = read(&answer(2, &call, Err(("a.b", "why")))).unwrap();
+        assert_eq!((header.kind, header.error_name.as_str()), (Kind::Error, "a.b"));
+        assert_eq!(body.text().unwrap(), "why");
+        let (header, _) = read(&signal(3, "/p", "i", "s", "", &Writer::default())).unwrap();
+        assert_eq!(
+            (header.kind, header.path.as_str(), header.member.as_str()),
+            (Kind::Signal, "/p", "s")
+        );
+        // An array in a variant in an array, as menus have them.
+        let mut nested = Writer::default();
+        nested.variants(|all| {
+            all.signature("(ias)").align(8).number(5).texts(&["a"]);
+        });
+        assert_eq!(nested.0.len(), 4 + 7 + 5 + 4 + 4 + 6);
     }
 
     #[test]

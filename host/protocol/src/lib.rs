@@ -114,9 +114,9 @@ pub use record::site::{
 pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
-    DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, LoginNeedDto, RenameTaskParams,
-    RequestBody, Requester, SeedLimitParams, SegmentDto, ServerDto, SpeedLimitParams, TaskDto, TaskIdParams,
-    TaskIdsParams, TaskRuntimeDto, TaskStatus, TaskTagsParams,
+    DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, LoginNeedDto, OpenTaskParams,
+    RenameTaskParams, RequestBody, Requester, SeedLimitParams, SegmentDto, ServerDto, SpeedLimitParams, TaskDto,
+    TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus, TaskTagsParams,
 };
 pub use record::thunder::unwrapped;
 pub use record::torrent::{

@@ -22,6 +22,11 @@ pub fn client(script: &str) -> Svc {
     svc.env("SVC_TOKEN", KEY).env("PATH", "/usr/local/bin:/usr/bin:/bin")
 }
 
+/// A Python script below `tests/` with the system's own Python, which has libraries of the system's packages such as D-Bus.
+pub fn system_client(script: &str) -> Svc {
+    Svc::of("/usr/bin/python3").arg("-u").arg(path(script))
+}
+
 /// Runs a JavaScript module below `tests/` in the same way.
 #[track_caller]
 pub fn run_module(script: &str, arguments: &[&str]) -> String {

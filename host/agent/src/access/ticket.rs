@@ -44,8 +44,13 @@ impl Tickets {
 
     /// Consumes a ticket; returns whether it was valid for the path.
     pub(crate) fn take(&self, name: &str, path: &str) -> bool {
-        let ticket = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        ticket.is_some_and(|ticket| ticket.path == path && ticket.made.elapsed() < TICKET_TIME)
+        self.take_any(name).is_some_and(|issued_for| issued_for == path)
+    }
+
+    /// Consumes a ticket; returns what it was valid for.
+    pub(crate) fn take_any(&self, name: &str) -> Option<String> {
+        let ticket = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name)?;
+        (ticket.made.elapsed() < TICKET_TIME).then_some(ticket.path)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admission::throttle::{Form, Source};
 
-use crate::access::key::KeyDigest;
+use crate::access::{key::KeyDigest, session::Purpose};
 
 /// Why a request was authorized.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,4 +33,6 @@ pub(crate) struct Sender {
     /// The access key that authorized it; none if no key was needed or the pass was used.
     pub(crate) key: Option<KeyDigest>,
     pub(crate) authorization: Authorization,
+    /// The session of a page that authorized it.
+    pub(crate) session: Option<Purpose>,
 }

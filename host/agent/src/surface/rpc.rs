@@ -15,7 +15,7 @@ use futures_util::{
 use hyper::upgrade::Upgraded;
 use protocol::{
     CaptureResolveParams, CaptureSubmitParams, ErrorCode, FindTasksParams, HelloParams, HelloResult, Id, Method,
-    MethodFamily, OkResult, PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
+    MethodFamily, OkResult, OpenTaskParams, PROTOCOL_VERSION, Reply, Request, Role, RpcError, SLOW_LANE, TaskIdParams,
     agent::{GatewayPatch, PreferencesPatch, PreferencesPatched, RevealedToken},
     capability, close,
 };
@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
-    access::{self, key::KeyDigest},
+    access::{self, key::KeyDigest, peer_user::Peer, session::Purpose},
     daemon_link::questions::Subscription,
     gate::sender::Sender as Client,
     projection::{
@@ -34,7 +34,7 @@ use crate::{
     },
     settings::{config::Edition, file::ChangeError, schema},
     surface::{
-        link, session,
+        link, open, session,
         socket::{self, End, Sender},
         state::App,
         takeover,
@@ -57,14 +57,20 @@ const EVENTS_AT_ONCE: usize = 256;
 pub(crate) async fn connect(State(app): State<App>, mut request: HttpRequest) -> Response {
     let (response, upgrade) = socket::accept(&mut request);
     let Some(upgrade) = upgrade else { return response };
-    let key = request.extensions().get::<Client>().and_then(|sender| sender.key);
+    let client = request.extensions().get::<Client>();
+    let key = client.and_then(|sender| sender.key);
+    let is_confirmation_window = client.is_some_and(|sender| sender.session == Some(Purpose::Confirmation));
+    let origin = request.extensions().get::<Peer>().cloned().zip(client.cloned());
     let shutdown = app.shutdown.clone();
     // The connection counts against the limits as long as it is open.
     let slot = access::slot(&request);
     shutdown.spawn_connection(async move {
         let _seat = slot;
         match upgrade.await {
-            Ok(upgraded) => serve(app, upgraded, key).await,
+            Ok(upgraded) => {
+                let _window = is_confirmation_window.then(|| app.gate.sessions.connect_window());
+                serve(app.clone(), upgraded, key, origin).await;
+            }
             Err(error) => tracing::debug!(%error, "a client went away while its connection was upgraded"),
         }
     });
@@ -88,11 +94,13 @@ struct Connection {
     key: Option<KeyDigest>,
     /// Authorized by the pass, which does not depend on the key.
     is_own: bool,
+    /// Where it comes from; none for a connection within the process.
+    origin: Option<(Peer, Client)>,
     /// To questions of tasks.
     subscription: Option<Subscription>,
 }
 
-async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
+async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>, origin: Option<(Peer, Client)>) {
     let (sender, mut frames) = socket::open(upgraded).await;
     let shutdown = app.shutdown.clone();
     let mut settings = app.gate.settings.follow();
@@ -101,6 +109,7 @@ async fn serve(app: App, upgraded: Upgraded, key: Option<KeyDigest>) {
     let mut connection = Connection {
         is_own: key.is_none(),
         key,
+        origin,
         app,
         sender,
         is_initialized: false,
@@ -248,6 +257,7 @@ impl Connection {
                 encode(&OkResult::OK)
             }
             _ if method.family() == MethodFamily::Link => return self.link(id, method, request),
+            Method::TaskOpen => return self.open_file(id, request),
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
                 let hub = self.known()?;
@@ -336,6 +346,34 @@ impl Connection {
         Ok(Answered::Later)
     }
 
+    /// Begins to open a file, for which the desktop may need seconds; the reply is awaited together with others.
+    fn open_file(&mut self, id: &Id, request: &Request) -> Result<Answered, RpcError> {
+        if self.slow_calls >= SLOW_LANE {
+            let message = "too many slow calls at once";
+            return Err(RpcError::application(ErrorCode::Unavailable, message));
+        }
+        let params: OpenTaskParams = request.params()?;
+        self.slow_calls += 1;
+        let (app, id, origin) = (self.app.clone(), id.clone(), self.origin.clone());
+        self.calls.push(Box::pin(async move {
+            let is_own_user = match &origin {
+                Some((peer, client)) => app.gate.is_own_users(peer, client).await,
+                None => false,
+            };
+            let opened = open::open(&app, is_own_user, params).await;
+            let reply = Reply {
+                id: Some(id),
+                outcome: opened.and_then(|()| {
+                    let result = serde_json::value::to_raw_value(&OkResult::OK);
+                    result.map_err(|error| RpcError::internal(error.to_string()))
+                }),
+                sequence: None,
+            };
+            (reply, true)
+        }));
+        Ok(Answered::Later)
+    }
+
     /// Begins a call of the device link, which may wait for another device; the reply is awaited together with others.
     fn link(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         if self.slow_calls >= SLOW_LANE {
@@ -375,7 +413,7 @@ impl Connection {
                 encode(&changed.status(listening))
             }
             Method::PageTicket => {
-                let ticket = session::ticket(&self.app.gate);
+                let ticket = session::ticket(&self.app.gate, Purpose::Page);
                 encode(&ticket.map_err(|error| RpcError::internal(error.to_string()))?)
             }
             Method::PreferencesGet => encode(&settings.current().preferences),

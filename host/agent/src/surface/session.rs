@@ -8,13 +8,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    access::{peer_user::Peer, ticket::TICKET_TIME},
+    access::{peer_user::Peer, session::Purpose, ticket::TICKET_TIME},
     gate::{Gate, sender::Sender},
     surface::state::App,
 };
 
 /// What a ticket is for; not a path, so that it opens no file.
-const PURPOSE: &str = "session";
+const fn ticket_path(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Page => "session",
+        Purpose::Confirmation => "confirmation",
+    }
+}
 
 /// Check the access key.
 ///
@@ -44,19 +49,23 @@ pub(crate) async fn web_session_create(
         let message = "a session is for browsers of the user who runs this service, on its machine; use the access key";
         return Err(Problem::new(StatusCode::FORBIDDEN, message));
     }
-    if !app.gate.tickets.take(&ticket, PURPOSE) {
+    let issued_for = app.gate.tickets.take_any(&ticket);
+    let purpose = [Purpose::Page, Purpose::Confirmation]
+        .into_iter()
+        .find(|purpose| issued_for.as_deref() == Some(ticket_path(*purpose)));
+    let Some(purpose) = purpose else {
         let message = "this ticket is unknown, was used already or is older than a minute; run svc open again";
         return Err(Problem::new(StatusCode::NOT_FOUND, message));
-    }
-    let token = app.gate.sessions.begin();
+    };
+    let token = app.gate.sessions.begin(purpose);
     let token = token.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     Ok(Json(Session { token }))
 }
 
 /// A ticket for [`web_session_create`].
-pub(crate) fn ticket(gate: &Gate) -> Result<OpenTicket, protocol::proof::NoRandom> {
+pub(crate) fn ticket(gate: &Gate, purpose: Purpose) -> Result<OpenTicket, protocol::proof::NoRandom> {
     Ok(OpenTicket {
-        ticket: gate.tickets.make(PURPOSE)?,
+        ticket: gate.tickets.make(ticket_path(purpose))?,
         expires_in_secs: TICKET_TIME.as_secs(),
     })
 }

@@ -13,6 +13,7 @@ use crate::{
     capture::pending::Pending,
     daemon_link::{daemon::Daemon, questions::Subscribers},
     gate::Gate,
+    opener::Opener,
     settings::{config::RestartRequest, switches::Listening},
     shutdown::Shutdown,
 };
@@ -37,6 +38,7 @@ pub(crate) struct State {
     pub(crate) version: Arc<str>,
     pub(crate) language: Option<Arc<str>>,
     pub(crate) shutdown: Shutdown,
+    pub(crate) opener: Opener,
     pub(crate) restarts: Option<mpsc::Sender<RestartRequest>>,
 }
 

@@ -16,6 +16,7 @@ mod logins;
 mod mcp;
 mod metrics;
 mod middleman;
+mod open;
 mod openapi;
 mod outage;
 mod own;

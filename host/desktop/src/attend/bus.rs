@@ -5,17 +5,28 @@ use std::{
     collections::BTreeMap,
     io::{self, Read as _, Write as _},
     os::{fd::AsFd as _, unix::net::UnixStream},
-    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
 };
 
-use message_bus::{BusAddress, BusError, Connection, Event, Method, Signal, Writer};
+use message_bus::{BusAddress, BusError, Call, Connection, Event, Method, Signal, Writer};
 use rustix::event::{PollFd, PollFlags, poll};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use super::state::{Notice, Topic};
+#[cfg(feature = "tray")]
+use super::tray::{self, Choice, Tray};
 
 /// Commands that wait while a service of the desktop is slow to answer.
 const MAX_COMMANDS: usize = 64;
+
+/// Notifications whose buttons work.
+const MAX_SHOWN: usize = 128;
 
 const NOTIFICATIONS: &str = "org.freedesktop.Notifications";
 
@@ -29,6 +40,11 @@ pub(super) enum Command {
     Withdraw(Topic),
     KeepAwake(bool),
     Suspend,
+    /// Asks the file manager to show the file with this URI in its directory, and reports whether it did.
+    ShowFile(String, oneshot::Sender<bool>),
+    /// Shows the icon in the tray with this text, or removes it.
+    #[cfg(feature = "tray")]
+    Tray(Option<String>),
 }
 
 /// What it reports.
@@ -40,6 +56,9 @@ pub(super) enum Report {
     Unseen(Topic),
     /// The computer cannot be suspended.
     NotSuspended(String),
+    /// The user chose an entry of the tray's menu.
+    #[cfg(feature = "tray")]
+    Chosen(Choice),
 }
 
 /// Where the buses are.
@@ -49,11 +68,11 @@ pub(super) struct Buses {
     pub(super) system: BusAddress,
 }
 
-/// The thread. It ends when this is dropped.
-#[derive(Debug)]
+/// The thread. It ends when all clones of this are dropped.
+#[derive(Debug, Clone)]
 pub(super) struct Bus {
     commands: SyncSender<Command>,
-    wake: UnixStream,
+    wake: Arc<UnixStream>,
 }
 
 impl Bus {
@@ -69,9 +88,12 @@ impl Bus {
             connection: None,
             awake: None,
             shown: BTreeMap::new(),
+            #[cfg(feature = "tray")]
+            tray: None,
             reports,
         };
         let thread = tokio::task::spawn_blocking(move || worker.run(&received, &woken));
+        let wake = Arc::new(wake);
         Ok((Self { commands, wake }, reported, thread))
     }
 
@@ -79,7 +101,7 @@ impl Bus {
     pub(super) fn send(&self, command: Command) {
         match self.commands.try_send(command) {
             // A full pipe wakes the thread, too.
-            Ok(()) => drop((&self.wake).write(&[0])),
+            Ok(()) => drop((&*self.wake).write(&[0])),
             Err(TrySendError::Full(_)) => tracing::warn!("the desktop does not answer; a notification is dropped"),
             Err(TrySendError::Disconnected(_)) => {}
         }
@@ -133,6 +155,9 @@ struct Worker {
     connection: Option<Connection>,
     awake: Option<Inhibitor>,
     shown: BTreeMap<Topic, u32>,
+    /// The icon in the tray, unless the user wants none.
+    #[cfg(feature = "tray")]
+    tray: Option<Tray>,
     reports: mpsc::Sender<Report>,
 }
 
@@ -149,6 +174,7 @@ impl Worker {
             if let Some(connection) = &mut self.connection {
                 match connection.wait(woken.as_fd()) {
                     Ok(Event::Signal(signal)) => self.read(signal),
+                    Ok(Event::Call(mut call)) => self.answer(&mut call),
                     Ok(Event::Woken) => {}
                     Err(error) => self.lose(&error),
                 }
@@ -163,7 +189,7 @@ impl Worker {
     fn carry_out(&mut self, command: Command) {
         match command {
             Command::Show(topic, notice) => match self.show(&topic, &notice) {
-                Ok(id) => drop(self.shown.insert(topic, id)),
+                Ok(id) => self.remember(topic, id),
                 Err(error) => {
                     tracing::info!(%error, "no notification can be shown");
                     self.report(Report::Unseen(topic));
@@ -184,6 +210,17 @@ impl Worker {
                 }
             }
             Command::KeepAwake(false) => self.release(),
+            Command::ShowFile(uri, answer) => {
+                let is_shown = self.show_file(&uri);
+                if let Err(error) = &is_shown {
+                    tracing::info!(%error, "no file manager shows the file");
+                    self.lose_if_broken(error);
+                }
+                // The request was given up.
+                let _gone = answer.send(is_shown.is_ok());
+            }
+            #[cfg(feature = "tray")]
+            Command::Tray(state) => self.set_tray(state),
             Command::Suspend => {
                 if let Err(error) = self.suspend() {
                     self.report(Report::NotSuspended(error.to_string()));
@@ -192,11 +229,41 @@ impl Worker {
         }
     }
 
+    fn remember(&mut self, topic: Topic, id: u32) {
+        self.shown.insert(topic, id);
+        // Some programs keep notifications in a list for days. The buttons of the oldest then do nothing.
+        if self.shown.len() > MAX_SHOWN
+            && let Some(oldest) = self.shown.iter().min_by_key(|(_, id)| **id)
+        {
+            let oldest = oldest.0.clone();
+            self.shown.remove(&oldest);
+        }
+    }
+
+    /// The interface of file managers (freedesktop.org), which the bus starts a file manager for.
+    fn show_file(&mut self, uri: &str) -> Result<(), BusError> {
+        let show_items = Method {
+            destination: "org.freedesktop.FileManager1",
+            path: "/org/freedesktop/FileManager1",
+            interface: "org.freedesktop.FileManager1",
+            member: "ShowItems",
+        };
+        let mut arguments = Writer::default();
+        arguments.texts(&[uri]).text("");
+        self.call(show_items, "ass", &arguments, "").map(drop)
+    }
+
     fn connect(&mut self) -> Result<&mut Connection, BusError> {
         if self.connection.is_none() {
             let mut connection = Connection::open(&self.buses.session)?;
             connection.subscribe(RULE)?;
+            #[cfg(feature = "tray")]
+            connection.subscribe(tray::WATCHER_RULE)?;
             self.connection = Some(connection);
+            #[cfg(feature = "tray")]
+            if self.tray.is_some() {
+                self.register();
+            }
         }
         self.connection.as_mut().ok_or(BusError::Absent(String::new()))
     }
@@ -257,7 +324,106 @@ impl Worker {
         Ok(reply.number()?)
     }
 
+    /// Shows the icon, changes its text, or removes it, which is to give its name back.
+    #[cfg(feature = "tray")]
+    fn set_tray(&mut self, state: Option<String>) {
+        let Some(state) = state else {
+            self.tray = None;
+            if let Some(connection) = &mut self.connection
+                && let Err(error) = connection.release_name(&tray_name())
+            {
+                self.lose(&error);
+            }
+            return;
+        };
+        let is_new = self.tray.is_none();
+        let tray = self.tray.get_or_insert_default();
+        tray.set(state);
+        let updated = tray.layout_updated();
+        let Some(connection) = &mut self.connection else {
+            // A new connection registers the icon.
+            if let Err(error) = self.connect() {
+                tracing::debug!(%error, "no icon in the tray");
+            }
+            return;
+        };
+        if is_new {
+            return self.register();
+        }
+        let sent = connection
+            .emit(tray::MENU_PATH, tray::MENU, "LayoutUpdated", ("ui", &updated))
+            .and_then(|()| connection.emit(tray::ITEM_PATH, tray::ITEM, "NewToolTip", ("", &Writer::default())));
+        if let Err(error) = sent {
+            self.lose(&error);
+        }
+    }
+
+    /// Tells the program that shows icons of ours. Without one nothing is shown until one comes.
+    #[cfg(feature = "tray")]
+    fn register(&mut self) {
+        let name = tray_name();
+        let register = Method {
+            destination: tray::WATCHER,
+            path: tray::WATCHER_PATH,
+            interface: tray::WATCHER,
+            member: "RegisterStatusNotifierItem",
+        };
+        let Some(connection) = &mut self.connection else { return };
+        let registered = connection.request_name(&name).and_then(|_| {
+            let mut arguments = Writer::default();
+            arguments.text(&name);
+            connection.call(register, "s", &arguments, "").map(drop)
+        });
+        if let Err(error) = registered {
+            tracing::debug!(%error, "no program shows icons in a tray");
+            self.lose_if_broken(&error);
+        }
+    }
+
+    #[cfg(feature = "tray")]
+    fn answer(&mut self, call: &mut Call) {
+        let Some((tray, connection)) = self.tray.as_ref().zip(self.connection.as_mut()) else {
+            return self.answer_unknown(call);
+        };
+        let (answer, choice) = tray.answer(call);
+        let sent = match &answer {
+            tray::Answer::Body(signature, body) => connection.answer(call, Ok((signature, body))),
+            tray::Answer::Error(name, message) => connection.answer(call, Err((name, message))),
+        };
+        if let Err(error) = sent {
+            self.lose(&error);
+        }
+        if let Some(choice) = choice {
+            self.report(Report::Chosen(choice));
+        }
+    }
+
+    /// This program has no objects.
+    #[cfg(not(feature = "tray"))]
+    fn answer(&mut self, call: &mut Call) {
+        self.answer_unknown(call);
+    }
+
+    fn answer_unknown(&mut self, call: &Call) {
+        let Some(connection) = &mut self.connection else { return };
+        let error = ("org.freedesktop.DBus.Error.UnknownObject", "there is no such object");
+        if let Err(error) = connection.answer(call, Err(error)) {
+            self.lose(&error);
+        }
+    }
+
     fn read(&mut self, mut signal: Signal) {
+        #[cfg(feature = "tray")]
+        if (&*signal.member, &*signal.signature) == ("NameOwnerChanged", "sss") {
+            let owner = signal.body.text().and_then(|_name| {
+                signal.body.text()?;
+                signal.body.text()
+            });
+            if owner.is_ok_and(|owner| !owner.is_empty()) && self.tray.is_some() {
+                self.register();
+            }
+            return;
+        }
         let Ok(id) = signal.body.number() else { return };
         let Some(topic) = self
             .shown
@@ -384,6 +550,12 @@ impl Fallback {
             member,
         }
     }
+}
+
+/// The name of the item on the bus, as hosts know it.
+#[cfg(feature = "tray")]
+fn tray_name() -> String {
+    format!("{}-{}-1", tray::ITEM, std::process::id())
 }
 
 fn of_notifications(member: &str) -> Method<'_> {

@@ -1,10 +1,16 @@
 //! What a desktop's user sees of the service, and what their answers do. Pure: inputs in, effects out.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use agent::DeskView;
 use command::{amount, terminal::printable};
 use protocol::PendingCaptureDto;
+
+#[cfg(feature = "tray")]
+use super::tray::Choice;
 
 /// More downloads than this share one notification.
 const MAX_SINGLE: usize = 3;
@@ -22,6 +28,8 @@ const CANCEL: &str = "cancel";
 /// A click on the notification itself.
 const DEFAULT: &str = "default";
 const OPEN: &str = "open";
+const OPEN_FILE: &str = "open-file";
+const REVEAL: &str = "reveal";
 
 /// What a notification is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +38,10 @@ pub(super) enum Topic {
     Capture(String),
     /// Several of them.
     Captures,
+    /// A download that has ended, by the id of its task.
+    Finished(String),
+    /// Several of them.
+    AllFinished,
     Countdown,
     /// Something that failed.
     Problem,
@@ -64,8 +76,13 @@ pub(super) enum Input {
     /// No program shows notifications.
     Unseen(Topic),
     CountdownOver,
-    /// A decision could not be carried out.
-    Failed(String),
+    /// The user chose an entry of the tray's menu.
+    #[cfg(feature = "tray")]
+    Chosen(Choice),
+    /// The window that [`Effect::OpenWindow`] asked for cannot be opened, or did not connect in time.
+    WindowFailed,
+    /// What the user wanted could not be done: a summary, and why.
+    Failed(&'static str, String),
 }
 
 /// A notification's text.
@@ -88,14 +105,41 @@ pub(super) enum Effect {
         id: String,
         is_accepted: bool,
     },
+    /// Opens the file of a finished task, or shows it in its directory.
+    OpenFile {
+        task: String,
+        is_revealed: bool,
+    },
     /// Opens the page of the service.
     OpenPage,
+    /// Opens the small window with the downloads that wait.
+    OpenWindow,
     KeepAwake(bool),
+    /// Shows the icon in the tray with this text, or removes it.
+    Tray(Option<String>),
+    #[cfg(feature = "tray")]
+    PauseAll,
+    #[cfg(feature = "tray")]
+    ResumeAll,
+    #[cfg(feature = "tray")]
+    Quit,
     StartCountdown,
     StopCountdown,
     /// The preference is used up.
     ClearAfterFinish,
     Finish(AfterFinish),
+}
+
+/// The small window with the downloads that wait.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Window {
+    #[default]
+    Closed,
+    /// The browser was started; the page in it has not connected yet. So many windows had connected before.
+    Starting {
+        total: u64,
+    },
+    Open,
 }
 
 #[derive(Debug, Default)]
@@ -105,6 +149,17 @@ pub(super) struct State {
     /// What is shown, or was and is closed without an answer.
     shown: BTreeMap<Topic, Notice>,
     is_awake: bool,
+    /// The text of the icon in the tray, if there is one.
+    tray: Option<String>,
+    /// Ids of finished tasks whose notifications may be visible.
+    finished: BTreeSet<String>,
+    /// The number of finished tasks in the notification about several.
+    finished_together: usize,
+    window: Window,
+    /// Ids of the downloads that the user saw in a window, or closed it over.
+    seen_in_window: BTreeSet<String>,
+    /// No window could be opened for what waits; notifications are shown until nothing waits.
+    has_window_failed: bool,
     /// The page was opened because there are no notifications; once until nothing waits.
     is_page_open: bool,
     /// Tasks were unfinished since the preference was set.
@@ -118,8 +173,9 @@ impl State {
         match input {
             Input::View(view) => self.look(view, &mut effects),
             Input::Pressed { topic, button } => self.press(&topic, &button, &mut effects),
-            // It stays in the list that is shown elsewhere; asking again would be a nuisance.
-            Input::Closed(_) => {}
+            Input::Closed(topic) | Input::Unseen(topic @ (Topic::Finished(_) | Topic::AllFinished)) => {
+                self.forget_finished(&topic);
+            }
             Input::Unseen(Topic::Capture(_) | Topic::Captures) if !self.is_page_open => {
                 self.is_page_open = true;
                 effects.push(Effect::OpenPage);
@@ -131,9 +187,23 @@ impl State {
                     effects.extend([Effect::ClearAfterFinish, Effect::Finish(action)]);
                 }
             }
-            Input::Failed(message) => {
+            #[cfg(feature = "tray")]
+            Input::Chosen(choice) => effects.push(match choice {
+                Choice::OpenPage => Effect::OpenPage,
+                Choice::PauseAll => Effect::PauseAll,
+                Choice::ResumeAll => Effect::ResumeAll,
+                Choice::Quit => Effect::Quit,
+            }),
+            Input::WindowFailed => {
+                if matches!(self.window, Window::Starting { .. }) {
+                    self.window = Window::Closed;
+                    self.has_window_failed = true;
+                    self.show_captures(&mut effects);
+                }
+            }
+            Input::Failed(summary, message) => {
                 let notice = Notice {
-                    summary: "Svc could not add the download".to_owned(),
+                    summary: summary.to_owned(),
                     body: printable(&message).into_owned(),
                     buttons: vec![(OPEN, "Show")],
                     stays: false,
@@ -149,7 +219,10 @@ impl State {
         // A task that was done between two looks.
         let has_more = self.view.tasks.is_some_and(is_new);
         self.view = view;
+        self.follow_window();
         self.show_captures(effects);
+        self.show_finished(effects);
+        self.show_tray(effects);
         let is_awake = self.view.keep_awake && self.view.active > 0;
         if is_awake != self.is_awake {
             self.is_awake = is_awake;
@@ -158,7 +231,39 @@ impl State {
         self.follow_work(has_more, effects);
     }
 
+    fn follow_window(&mut self) {
+        self.window = match self.window {
+            _ if self.view.open_windows > 0 => Window::Open,
+            Window::Starting { total } if total == self.view.total_windows => self.window,
+            _ => Window::Closed,
+        };
+        let is_waiting = |id: &String| self.view.captures.iter().any(|capture| capture.transaction_id == *id);
+        self.seen_in_window.retain(is_waiting);
+        self.has_window_failed &= !self.view.captures.is_empty();
+    }
+
+    /// Shows what waits: in a window if there can be one, else in notifications.
     fn show_captures(&mut self, effects: &mut Vec<Effect>) {
+        let uses_window = self.view.confirms_in_window && !self.has_window_failed;
+        self.notify_of_captures(self.view.do_not_disturb || uses_window, effects);
+        if !uses_window || self.view.do_not_disturb {
+            return;
+        }
+        let ids = || self.view.captures.iter().map(|capture| &capture.transaction_id);
+        // A window that was closed without an answer does not come back for the same downloads.
+        if self.window == Window::Closed && ids().any(|id| !self.seen_in_window.contains(id)) {
+            self.window = Window::Starting {
+                total: self.view.total_windows,
+            };
+            effects.push(Effect::OpenWindow);
+        }
+        self.seen_in_window = match self.window {
+            Window::Closed => return,
+            Window::Starting { .. } | Window::Open => ids().cloned().collect(),
+        };
+    }
+
+    fn notify_of_captures(&mut self, is_quiet: bool, effects: &mut Vec<Effect>) {
         let waiting = &self.view.captures;
         let was_shown = |capture: &PendingCaptureDto| {
             let own = Topic::Capture(capture.transaction_id.clone());
@@ -169,7 +274,7 @@ impl State {
             self.is_page_open = false;
         }
         let mut wanted = BTreeMap::new();
-        if self.view.do_not_disturb {
+        if is_quiet {
         } else if waiting.len() > MAX_SINGLE {
             wanted.insert(Topic::Captures, about_many(waiting.len()));
         } else {
@@ -194,6 +299,48 @@ impl State {
                 self.shown.insert(topic.clone(), notice.clone());
                 effects.push(Effect::Show(topic, notice));
             }
+        }
+    }
+
+    /// Shows downloads that have ended: each for itself, or all in one notification when there are several to look at.
+    fn show_finished(&mut self, effects: &mut Vec<Effect>) {
+        let (finished, more) = (std::mem::take(&mut self.view.finished), self.view.more_finished);
+        if finished.is_empty() || !self.view.notify_finished || self.view.do_not_disturb {
+            return;
+        }
+        let count = self.finished.len() + finished.len() + more;
+        if self.finished_together == 0 && count <= MAX_SINGLE {
+            for task in finished {
+                let notice = about_finished(&task.name);
+                self.finished.insert(task.id.clone());
+                effects.push(Effect::Show(Topic::Finished(task.id), notice));
+            }
+            return;
+        }
+        self.finished_together += count;
+        let single = std::mem::take(&mut self.finished);
+        effects.extend(single.into_iter().map(|id| Effect::Withdraw(Topic::Finished(id))));
+        effects.push(Effect::Show(
+            Topic::AllFinished,
+            about_all_finished(self.finished_together),
+        ));
+    }
+
+    /// The user has seen it. What waits for an answer stays known, because asking again would be a nuisance.
+    fn forget_finished(&mut self, topic: &Topic) {
+        match topic {
+            Topic::Finished(id) => drop(self.finished.remove(id)),
+            Topic::AllFinished => self.finished_together = 0,
+            _ => {}
+        }
+    }
+
+    /// Shows how many downloads there are, and how fast they are.
+    fn show_tray(&mut self, effects: &mut Vec<Effect>) {
+        let state = self.view.tray.then(|| about_tray(&self.view));
+        if state != self.tray {
+            self.tray.clone_from(&state);
+            effects.push(Effect::Tray(state));
         }
     }
 
@@ -229,6 +376,10 @@ impl State {
                 effects.extend([Effect::StopCountdown, Effect::ClearAfterFinish]);
             }
             (Topic::Countdown, _) => {}
+            (Topic::Finished(id), OPEN_FILE | REVEAL | DEFAULT) => effects.push(Effect::OpenFile {
+                task: id.clone(),
+                is_revealed: button != OPEN_FILE,
+            }),
             (_, OPEN | DEFAULT) => effects.push(Effect::OpenPage),
             _ => {}
         }
@@ -300,6 +451,43 @@ fn about_many(count: usize) -> Notice {
         buttons: vec![(OPEN, "Show"), (DEFAULT, "Show")],
         stays: true,
     }
+}
+
+fn about_finished(name: &str) -> Notice {
+    let name = if name.is_empty() { "A download" } else { name };
+    Notice {
+        summary: "Download complete".to_owned(),
+        body: short(name),
+        buttons: vec![
+            (OPEN_FILE, "Open"),
+            (REVEAL, "Show in folder"),
+            (DEFAULT, "Show in folder"),
+        ],
+        stays: false,
+    }
+}
+
+fn about_all_finished(count: usize) -> Notice {
+    Notice {
+        summary: format!("{count} downloads are complete"),
+        body: "They are on the page of Svc".to_owned(),
+        buttons: vec![(OPEN, "Show"), (DEFAULT, "Show")],
+        stays: false,
+    }
+}
+
+fn about_tray(view: &DeskView) -> String {
+    let waiting = view.unfinished.saturating_sub(view.active);
+    let text = match (view.active, waiting) {
+        (0, 0) => return "No downloads".to_owned(),
+        (0, _) => format!("{waiting} waiting"),
+        (active, 0) => format!("{active} active"),
+        (active, _) => format!("{active} active, {waiting} waiting"),
+    };
+    if view.active == 0 {
+        return text;
+    }
+    format!("{text}, {}/s", amount::bytes(view.download_bps))
 }
 
 fn about_countdown(action: AfterFinish) -> Notice {
@@ -407,6 +595,147 @@ mod tests {
         assert_eq!(state.apply(unseen("2")), []);
         state.apply(view(&[], 0, ""));
         assert_eq!(state.apply(unseen("3")), [Effect::OpenPage]);
+    }
+
+    /// With a window: how many are connected, and were.
+    fn in_window(captures: &[&str], open_windows: usize, total_windows: u64) -> Input {
+        let Input::View(view) = view(captures, 0, "") else {
+            unreachable!()
+        };
+        Input::View(DeskView {
+            confirms_in_window: true,
+            open_windows,
+            total_windows,
+            ..view
+        })
+    }
+
+    #[test]
+    fn the_tray_says_how_many_downloads_there_are_and_how_fast() {
+        let mut state = State::default();
+        let in_tray = |active: u64, unfinished: u64, download_bps: u64| {
+            Input::View(DeskView {
+                tray: true,
+                active,
+                unfinished,
+                download_bps,
+                ..DeskView::default()
+            })
+        };
+        let shows = |text: &str| vec![Effect::Tray(Some(text.to_owned()))];
+        assert_eq!(state.apply(in_tray(0, 0, 0)), shows("No downloads"));
+        assert_eq!(state.apply(in_tray(0, 0, 0)), []);
+        assert_eq!(
+            state.apply(in_tray(2, 5, 1_500_000)),
+            shows(&format!("2 active, 3 waiting, {}/s", amount::bytes(1_500_000)))
+        );
+        assert_eq!(state.apply(in_tray(0, 5, 0)), shows("5 waiting"));
+        assert_eq!(state.apply(Input::View(DeskView::default())), [Effect::Tray(None)]);
+    }
+
+    #[test]
+    fn finished_downloads_are_shown_one_by_one_or_together() {
+        let mut state = State::default();
+        let finished = |ids: &[&str], more_finished: usize| {
+            let finished = ids.iter().map(|id| agent::FinishedTask {
+                id: (*id).to_owned(),
+                name: format!("{id}\n<b>\u{202e}gpj.exe"),
+            });
+            Input::View(DeskView {
+                finished: finished.collect(),
+                more_finished,
+                notify_finished: true,
+                ..DeskView::default()
+            })
+        };
+        let topic = |id: &str| Topic::Finished(id.to_owned());
+        let effects = state.apply(finished(&["1", "2"], 0));
+        let [Effect::Show(first, notice), Effect::Show(second, _)] = &effects[..] else {
+            panic!("{effects:?}");
+        };
+        assert_eq!((first, second), (&topic("1"), &topic("2")));
+        assert!(!notice.body.contains(['\n', '\u{202e}']), "{notice:?}");
+        let open = |is_revealed| Effect::OpenFile {
+            task: "1".to_owned(),
+            is_revealed,
+        };
+        assert_eq!(state.apply(pressed(topic("1"), OPEN_FILE)), [open(false)]);
+        assert_eq!(state.apply(pressed(topic("1"), REVEAL)), [open(true)]);
+        state.apply(Input::Closed(topic("1")));
+        assert_eq!(state.apply(finished(&["3"], 0)).len(), 1);
+        let effects = state.apply(finished(&["4", "5"], 7));
+        let [
+            Effect::Withdraw(_),
+            Effect::Withdraw(_),
+            Effect::Show(Topic::AllFinished, notice),
+        ] = &effects[..]
+        else {
+            panic!("{effects:?}");
+        };
+        assert_eq!(notice.summary, "11 downloads are complete");
+        assert_eq!(state.apply(finished(&["6"], 0)).len(), 1);
+        assert_eq!(state.finished_together, 12, "until the user has seen it");
+        assert_eq!(state.apply(pressed(Topic::AllFinished, DEFAULT)), [Effect::OpenPage]);
+        state.apply(Input::Closed(Topic::AllFinished));
+        assert!(matches!(
+            &state.apply(finished(&["7"], 0))[..],
+            [Effect::Show(Topic::Finished(_), _)]
+        ));
+        let Input::View(mut quiet) = finished(&["8"], 0) else {
+            unreachable!()
+        };
+        quiet.do_not_disturb = true;
+        assert_eq!(state.apply(Input::View(quiet)), []);
+    }
+
+    #[test]
+    fn downloads_are_confirmed_in_one_window() {
+        let mut state = State::default();
+        assert_eq!(state.apply(in_window(&["1"], 0, 0)), [Effect::OpenWindow]);
+        assert_eq!(
+            state.apply(in_window(&["1", "2"], 0, 0)),
+            [],
+            "it is about to show both"
+        );
+        assert_eq!(state.apply(in_window(&["1", "2", "3"], 1, 1)), []);
+        assert_eq!(state.apply(Input::WindowFailed), [], "it is open");
+        // Closed without an answer: only another download opens it again.
+        assert_eq!(state.apply(in_window(&["1", "2", "3"], 0, 1)), []);
+        assert_eq!(state.apply(in_window(&["2", "3", "4"], 0, 1)), [Effect::OpenWindow]);
+        assert_eq!(state.apply(in_window(&["4"], 1, 2)), []);
+        assert_eq!(state.apply(in_window(&[], 1, 2)), []);
+        assert_eq!(state.apply(in_window(&[], 0, 2)), []);
+        assert_eq!(state.apply(in_window(&["5"], 0, 2)), [Effect::OpenWindow]);
+        // It was open between two looks.
+        assert_eq!(state.apply(in_window(&["5"], 0, 3)), []);
+        assert_eq!(state.apply(Input::WindowFailed), []);
+        assert_eq!(state.apply(in_window(&["6"], 0, 3)), [Effect::OpenWindow]);
+    }
+
+    #[test]
+    fn without_a_window_there_are_notifications_until_nothing_waits() {
+        let mut state = State::default();
+        state.apply(in_window(&["1"], 0, 0));
+        let topic = Topic::Capture("1".to_owned());
+        let effects = state.apply(Input::WindowFailed);
+        assert!(
+            matches!(&effects[..], [Effect::Show(shown, _)] if *shown == topic),
+            "{effects:?}"
+        );
+        assert_eq!(state.apply(in_window(&["1", "2"], 0, 0)).len(), 1);
+        assert_eq!(state.apply(in_window(&[], 0, 0)).len(), 2, "both are withdrawn");
+        assert_eq!(state.apply(in_window(&["3"], 0, 0)), [Effect::OpenWindow]);
+    }
+
+    #[test]
+    fn no_window_opens_when_not_to_be_disturbed() {
+        let mut state = State::default();
+        let Input::View(mut quiet) = in_window(&["1"], 0, 0) else {
+            unreachable!()
+        };
+        quiet.do_not_disturb = true;
+        assert_eq!(state.apply(Input::View(quiet)), []);
+        assert_eq!(state.apply(in_window(&["1"], 0, 0)), [Effect::OpenWindow]);
     }
 
     #[test]

@@ -432,6 +432,17 @@ pub struct TaskIdParams {
     pub task_id: String,
 }
 
+/// `agent.task.open`: opens a finished file on the service's own desktop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenTaskParams {
+    /// The task.
+    pub task_id: String,
+    /// Shows the file in its directory instead of opening it.
+    #[serde(default)]
+    pub reveal: bool,
+}
+
 /// Names tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskIdsParams {

@@ -1,7 +1,9 @@
 // The route is the fragment: `#/tasks?f=is:failed&o=task-id`. It never reaches a server or a log.
 
 function read(): { path: string[]; query: URLSearchParams } {
-  const text = location.hash.startsWith('#/') ? location.hash.slice(2) : '';
+  // The ticket of `svc open` stands before the route until the session has taken it.
+  const hash = location.hash.replace(/^#open=[^/]+/, '#');
+  const text = hash.startsWith('#/') ? hash.slice(2) : '';
   const [path = '', query = ''] = text.split('?', 2) as [string, string?];
   return { path: path.split('/').filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
 }

@@ -150,6 +150,7 @@ export interface Methods {
   "agent.preferences.patch": { params: PreferencesPatch; result: PreferencesPatched };
   "agent.task.find": { params: FindTasksParams; result: FoundTasks };
   "agent.task.run": { params: TaskIdParams; result: TaskRuntimeDto | null };
+  "agent.task.open": { params: OpenTaskParams; result: OkResult };
   "agent.capture.submit": { params: CaptureSubmitParams; result: CaptureResult };
   "agent.capture.list": { params: undefined; result: PendingCaptureDto[] };
   "agent.capture.resolve": { params: CaptureResolveParams; result: CaptureResolved };
@@ -307,6 +308,7 @@ export const methodNames = [
   "agent.preferences.patch",
   "agent.task.find",
   "agent.task.run",
+  "agent.task.open",
   "agent.capture.submit",
   "agent.capture.list",
   "agent.capture.resolve",
@@ -1935,6 +1937,14 @@ export interface MoveTaskParams {
 export interface OkResult {
   /** Always true: what failed is an error. */
   ok: boolean;
+}
+
+/** `agent.task.open`: opens a finished file on the service's own desktop. */
+export interface OpenTaskParams {
+  /** The task. */
+  taskId: string;
+  /** Shows the file in its directory instead of opening it. */
+  reveal?: boolean;
 }
 
 /** Result of `agent.page.ticket`: put behind the page's address as `#open=`, the page exchanges it for a session with

@@ -112,6 +112,15 @@ fn the_extension_takes_downloads_over_and_leaves_them_to_the_browser_when_the_se
     println!("{}", python::run_module("clients/extension.mjs", &arguments));
 }
 
+#[test]
+fn the_extension_takes_downloads_over_in_firefox() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let extension = example("extension");
+    let arguments =
+        [&extension, binary::path(), directory.path()].map(|path| path.to_str().expect("its path is UTF-8"));
+    println!("{}", python::run_module("clients/extension_firefox.mjs", &arguments));
+}
+
 /// What the bookmarklet makes of a page is what `svc open` reads.
 #[test]
 fn the_bookmarklet_makes_a_link_of_svc() {

@@ -61,12 +61,23 @@ const PORT: Gateway = Gateway {
     },
 };
 
-const PREFERENCES: [Preference; 5] = [
+const PREFERENCES: [Preference; 8] = [
     // Add downloads of browsers without asking; and do not ask later either which files of them are wanted.
     Preference::boolean("silent_download_enabled", "false"),
     Preference::boolean("silent_skip_selection", "false"),
-    // Of a desktop: no notifications; no suspending while tasks transfer; once, what follows the last download.
+    // Of a desktop: an icon in the tray; nothing is shown unasked; finished downloads are shown; where waiting downloads are confirmed; no
+    // suspending while tasks transfer; once, what follows the last download.
+    Preference::boolean("tray", "true"),
     Preference::boolean("do_not_disturb", "false"),
+    Preference::boolean("notify_finished", "true"),
+    Preference {
+        name: "confirmation",
+        usual: "window",
+        read: |text| match text.trim() {
+            word @ ("window" | "notification") => Ok(word.into()),
+            _ => Err("write window or notification".to_owned()),
+        },
+    },
     Preference::boolean("keep_awake", "true"),
     Preference {
         name: "after_finish",

@@ -1,9 +1,16 @@
 //! A desktop beside its agent: notifications, keeping awake, and what follows the last download. The desktop's services are
 //! those of python-dbusmock, on a session bus of the test's own.
 
-use std::{collections::BTreeSet, fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use e2e::{Home, Running, Service, Svc, http, service::wait_until};
+use e2e::{Home, Run, Running, Service, Svc, binary, http, python, service::wait_until};
 use serde_json::{Value, json};
 
 use super::{key_store::Session, plugins::Server};
@@ -12,6 +19,8 @@ const PORTAL: &str = "org.freedesktop.portal.Desktop";
 const PORTAL_PATH: &str = "/org/freedesktop/portal/desktop";
 const NOTIFICATIONS: &str = "org.freedesktop.Notifications";
 const NOTIFICATIONS_PATH: &str = "/org/freedesktop/Notifications";
+const FILES: &str = "org.freedesktop.FileManager1";
+const FILES_PATH: &str = "/org/freedesktop/FileManager1";
 const MOCK: &str = "org.freedesktop.DBus.Mock";
 
 /// A session with services, and the agent in it.
@@ -173,10 +182,48 @@ impl Desktop {
         assert_eq!(answer.map(|answer| answer.status), Some(200));
     }
 
+    fn with_file_manager(mut self) -> Self {
+        self.start_service(FILES, &["--session", FILES, FILES_PATH, FILES]);
+        let add = format!("{MOCK}.AddMethod");
+        self.mock(&[FILES, FILES_PATH, &add, FILES, "ShowItems", "ass", "", ""]);
+        self
+    }
+
+    /// A program in place of one of the desktop that notes its first argument; returns where.
+    fn fake(&self, program: &str) -> PathBuf {
+        let (path, notes) = (self.home.path().join(program), self.home.path().join("opened"));
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$1\" >> '{}'\n", notes.display());
+        fs::write(&path, script).expect("it is writable");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        notes
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        Svc::new().args(arguments).arg("--data-dir").arg(self.home.data()).run()
+    }
+
     fn svc(&self, arguments: &[&str]) -> Vec<String> {
-        let run = Svc::new().args(arguments).arg("--data-dir").arg(self.home.data()).run();
+        let run = self.run(arguments);
         run.assert_success();
         run.stdout
+    }
+
+    /// Downloads a file completely; returns the id of its task, and its path.
+    fn download(&self, url: &str) -> (String, PathBuf) {
+        let added = self.json(&["add", url]);
+        let id = added["taskIds"][0].as_str().expect("a task was added").to_owned();
+        let mut task = Value::Null;
+        wait_until("the file is complete", || {
+            let tasks = self.json(&["list"]);
+            let mut tasks = tasks.as_array().into_iter().flatten();
+            task = tasks
+                .find(|task| task["taskId"] == id.as_str())
+                .cloned()
+                .unwrap_or_default();
+            task["status"] == 3
+        });
+        let name = task["fileName"].as_str().expect("it has a name").to_owned();
+        (id, self.home.downloads().join(name))
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
@@ -250,11 +297,7 @@ fn a_desktop_without_notifications_serves_all_the_same() {
     let mut desktop = Desktop::new();
     let svc = desktop.home.new_desktop();
     desktop.start(svc);
-    // The program that opens pages is one that only notes it.
-    let opener = desktop.home.path().join("xdg-open");
-    let opened = desktop.home.path().join("opened");
-    fs::write(&opener, format!("#!/bin/sh\necho \"$1\" >> {}\n", opened.display())).expect("it is writable");
-    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let opened = desktop.fake("xdg-open");
     desktop.hand_over("http://127.0.0.1:9/a.iso");
     desktop.hand_over("http://127.0.0.1:9/b.iso");
     // Each with a ticket of its own in place of a key.
@@ -273,6 +316,237 @@ fn a_desktop_without_notifications_serves_all_the_same() {
     // Once for all that waited, and once for what comes later.
     desktop.hand_over("http://127.0.0.1:9/c.iso");
     wait_until("the page is opened again", || are_opened(2));
+}
+
+#[test]
+fn a_download_is_confirmed_in_a_small_window_of_the_browser() {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let arguments = [binary::path(), directory.path()].map(|path| path.to_str().expect("its path is UTF-8"));
+    println!("{}", python::run_module("clients/confirmation.mjs", &arguments));
+}
+
+/// A browser that fails, and a desktop that has notifications.
+#[test]
+fn a_browser_that_opens_no_window_leaves_the_question_to_a_notification() {
+    let mut desktop = Desktop::new().with_notifications();
+    let browser = desktop.home.path().join("google-chrome");
+    fs::write(&browser, "#!/bin/sh\nexit 1\n").expect("it is writable");
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let svc = desktop.home.new_desktop().env("DISPLAY", ":99");
+    desktop.start(svc);
+    desktop.hand_over("http://127.0.0.1:9/a.iso");
+    desktop.wait_for_notification("a.iso");
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn a_finished_file_is_opened_and_shown_by_its_notification_and_by_a_command() {
+    let mut desktop = Desktop::new().with_notifications().with_file_manager();
+    let opened = desktop.fake("xdg-open");
+    let svc = desktop.home.new_desktop();
+    desktop.start(svc);
+    let server = Server::with(&[
+        ("-rf & %41.bin", b"abc"),
+        ("setup.sh", b"echo"),
+        ("tool", b"#!/bin/sh\n"),
+    ]);
+    let (id, path) = desktop.download(&format!("{}-rf%20&%20%2541.bin", server.url));
+    let uri = format!("file://{}/-rf%20%26%20%2541.bin", desktop.home.downloads().display());
+    assert!(path.is_file(), "{}", path.display());
+    let notification = desktop.wait_for_notification("Download complete");
+    let shown = desktop.calls(NOTIFICATIONS, NOTIFICATIONS_PATH, "Notify");
+    assert!(shown[0].contains("-rf &amp; %41.bin"), "{shown:?}");
+    desktop.press(notification, "open-file");
+    wait_until("the file is opened", || lines(&opened) == [uri.clone()]);
+    desktop.press(notification, "reveal");
+    let reveals = |desktop: &Desktop| desktop.calls(FILES, FILES_PATH, "ShowItems");
+    wait_until("the file is shown", || reveals(&desktop).len() == 1);
+    assert!(reveals(&desktop)[0].contains(&uri), "{:?}", reveals(&desktop));
+
+    let short = &id[..8];
+    assert_eq!(desktop.svc(&["open", "--task", short]), ["opened the file"]);
+    assert_eq!(lines(&opened), [uri.clone(), uri]);
+    let revealed = desktop.svc(&["open", "--task", short, "--reveal"]);
+    assert_eq!(revealed, ["showed the file in its directory"]);
+    assert_eq!(reveals(&desktop).len(), 2);
+
+    // Programs are shown, and not started.
+    for name in ["setup.sh", "tool"] {
+        let (id, _) = desktop.download(&format!("{}{name}", server.url));
+        let refused = desktop.run(&["open", "--task", &id]);
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        assert!(refused.stderr.contains("is not opened from here"), "{refused:?}");
+        desktop.svc(&["open", "--task", &id, "--reveal"]);
+    }
+    let notification = desktop.wait_for_notification("setup.sh");
+    desktop.press(notification, "open-file");
+    desktop.wait_for_notification("Svc did not open the file");
+    assert_eq!((lines(&opened).len(), reveals(&desktop).len()), (2, 4));
+
+    fs::remove_file(&path).expect("it is there");
+    let gone = desktop.run(&["open", "--task", &id]);
+    assert!(
+        gone.code != Some(0) && gone.stderr.contains("the file is gone"),
+        "{gone:?}"
+    );
+    desktop.svc(&["config", "server", "set", "notify_finished=false"]);
+    desktop.download(&format!("{}tool?again", server.url));
+    let shown = desktop.calls(NOTIFICATIONS, NOTIFICATIONS_PATH, "Notify");
+    assert_eq!(
+        shown.iter().filter(|call| call.contains("Download complete")).count(),
+        3,
+        "{shown:?}"
+    );
+}
+
+/// The icon of a desktop, as a program that shows icons sees it.
+struct Icon<'d> {
+    desktop: &'d Desktop,
+    name: String,
+}
+
+impl Icon<'_> {
+    fn call(&self, path: &str, method: &str, arguments: &[&str]) -> Option<String> {
+        self.desktop
+            .gdbus(&[&["-d", &self.name, "-o", path, "-m", method], arguments].concat())
+    }
+
+    fn properties(&self) -> String {
+        let arguments = ["org.kde.StatusNotifierItem"];
+        let all = self.call(
+            "/StatusNotifierItem",
+            "org.freedesktop.DBus.Properties.GetAll",
+            &arguments,
+        );
+        all.expect("the item has properties")
+    }
+
+    fn menu(&self) -> String {
+        let layout = self.call("/MenuBar", "com.canonical.dbusmenu.GetLayout", &["0", "--", "-1", "[]"]);
+        layout.expect("the item has a menu")
+    }
+
+    /// Chooses the entry with this label, by the id that the menu has for it.
+    fn choose(&self, label: &str) {
+        let menu = self.menu();
+        let (before, _) = menu
+            .split_once(&format!("'label': <'{label}"))
+            .expect("there is such an entry");
+        let (_, id) = before.rsplit_once("<(").expect("each entry begins with its id");
+        let id = id.trim_end_matches([',', ' ', '{']).trim_start_matches("int32 ");
+        self.call(
+            "/MenuBar",
+            "com.canonical.dbusmenu.Event",
+            &[id, "clicked", "<''>", "0"],
+        )
+        .expect("entries can be chosen");
+    }
+}
+
+#[test]
+fn the_tray_shows_downloads_and_its_menu_pauses_resumes_opens_and_quits() {
+    let mut desktop = Desktop::new();
+    let opened = desktop.fake("xdg-open");
+    let svc = desktop.home.new_desktop();
+    desktop.start(svc);
+    // The program that shows icons comes, goes, and comes again; each time the icon is registered.
+    let name = format!("org.kde.StatusNotifierItem-{}-1", desktop.agent().pid());
+    for _ in 0..2 {
+        let mut watcher = python::system_client("clients/tray_watcher.py")
+            .env("DBUS_SESSION_BUS_ADDRESS", &desktop.session.address)
+            .spawn();
+        let registered = watcher.wait_for_line(|line| line.starts_with("org.kde.StatusNotifierItem"));
+        assert_eq!(registered.as_ref(), Some(&name));
+        watcher.kill();
+    }
+    let icon = Icon {
+        desktop: &desktop,
+        name,
+    };
+    for expected in ["'Id': <'svc'>", "'Menu': <objectpath '/MenuBar'>", "'No downloads'"] {
+        assert!(icon.properties().contains(expected), "{}", icon.properties());
+    }
+    assert!(icon.call("/MenuBar", "com.canonical.dbusmenu.Nothing", &[]).is_none());
+    assert!(
+        icon.call("/elsewhere", "com.canonical.dbusmenu.AboutToShow", &["0"])
+            .is_none()
+    );
+
+    let silent = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let url = format!("http://{}/slow.bin", silent.local_addr().expect("it listens"));
+    desktop.svc(&["add", &url]);
+    wait_until("the menu says that one is active", || {
+        icon.menu().contains("<'1 active")
+    });
+    icon.choose("1 active");
+    icon.choose("Pause all");
+    wait_until("it is paused", || icon.menu().contains("<'No downloads'>"));
+    assert_eq!(desktop.json(&["list"])[0]["status"], 2);
+    icon.choose("Resume all");
+    wait_until("it is active again", || icon.menu().contains("<'1 active"));
+    icon.choose("Open Svc");
+    wait_until("the page is opened", || lines(&opened).len() == 1);
+    icon.call(
+        "/StatusNotifierItem",
+        "org.kde.StatusNotifierItem.Activate",
+        &["0", "0"],
+    );
+    wait_until("a click opens it, too", || lines(&opened).len() == 2);
+
+    desktop.svc(&["config", "server", "set", "tray=false"]);
+    let has_name = |desktop: &Desktop, name: &str| {
+        let owner = [
+            "-d",
+            "org.freedesktop.DBus",
+            "-o",
+            "/",
+            "-m",
+            "org.freedesktop.DBus.NameHasOwner",
+            name,
+        ];
+        desktop.gdbus(&owner).is_some_and(|answer| answer.contains("true"))
+    };
+    wait_until("the icon is gone", || !has_name(&desktop, &icon.name));
+    desktop.svc(&["config", "server", "set", "tray=true"]);
+    wait_until("the icon is back", || has_name(&desktop, &icon.name));
+    icon.choose("Quit");
+    let agent = desktop.agent.take().expect("it was started");
+    assert_eq!(agent.finish().code, Some(0));
+}
+
+#[test]
+fn without_a_file_manager_on_the_bus_the_directory_is_opened() {
+    let mut desktop = Desktop::new();
+    let opened = desktop.fake("xdg-open");
+    let svc = desktop.home.new_desktop();
+    desktop.start(svc);
+    let server = Server::with(&[("a.bin", b"abc")]);
+    let (id, _) = desktop.download(&format!("{}a.bin", server.url));
+    desktop.svc(&["open", "--task", &id, "--reveal"]);
+    assert_eq!(
+        lines(&opened),
+        [format!("file://{}", desktop.home.downloads().display())]
+    );
+    fs::write(desktop.home.path().join("xdg-open"), "#!/bin/sh\nexit 3\n").expect("it is writable");
+    let failed = desktop.run(&["open", "--task", &id]);
+    assert!(failed.stderr.contains("no program for this type"), "{failed:?}");
+}
+
+#[test]
+fn a_server_opens_no_files() {
+    let home = Home::new();
+    let service = home.serve();
+    let id = service.create(&json!({"url": "http://127.0.0.1:9/a.bin", "startPaused": true}));
+    let run = Svc::new()
+        .args(["open", "--task", &id, "--data-dir"])
+        .arg(home.data())
+        .run();
+    assert_ne!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("not complete"), "{run:?}");
 }
 
 #[test]

@@ -1,1 +1,0 @@
-export{t as default}from"./first-CM7YvV-0.js";
