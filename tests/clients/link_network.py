@@ -16,7 +16,7 @@ import threading
 import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-from link_peer import LINK
+from link_peer import LINK, Service
 from link_service import KEY, Running
 
 # Python has it since 3.12 only.
@@ -120,10 +120,12 @@ def wait(what, ready, seconds=30):
 class Host:
     """A service within a host, managed from within it."""
 
-    def __init__(self, program, name, address):
+    def __init__(self, program, name, address, bind="[::]:17800"):
         self.name, self.address = name, address
         prefix = ["ip", "netns", "exec", TAG + name]
-        self.running = Running(program, "device " + name, bind="[::]:17800", prefix=prefix)
+        self.running = Running(program, "device " + name, bind=bind, prefix=prefix)
+        if not bind.startswith("[::]"):
+            self.running.api = Service("http://" + bind, KEY)
         self.wait_until_ready()
 
     def wait_until_ready(self):
@@ -227,6 +229,15 @@ def main():
         one.manage("POST", LINK + f"/devices/{of_two}/tasks", {"url": url}, expect=401)
         pair(one, two, "fd77::2")
         one.manage("POST", LINK + f"/devices/{of_two}/tasks", {"url": "http://203.0.113.1/six"})
+        # A service on one address of a machine that has several is announced and reached there only.
+        ip("-n", TAG + "b", "addr", "add", "192.168.77.102/24", "dev", "eth0")
+        bound = Host(sys.argv[1], "b", "192.168.77.102", bind="192.168.77.102:17801")
+        hosts.append(bound)
+        bound.manage("POST", LINK + "/code")
+        one.manage("POST", LINK + "/discovery", {"action": "start"})
+        (seen,) = wait("found at its only address", lambda: [
+            peer for peer in one.manage("GET", LINK + "/discovered")["peers"] if peer["port"] == 17801])
+        assert seen["host"] == bound.address, seen
         frames = observer.end()
         heard = b"".join(frames)
         assert b"_svc" in heard and two.manage("GET", "/ping")["linkFingerprint"][:12].encode() in heard

@@ -13,6 +13,7 @@ import secrets
 import socket
 import struct
 import sys
+import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -262,6 +263,12 @@ def as_initiator(service):
     for directory, expected in [(below, below), ("C:\\Downloads", theirs["defaultSaveDir"])]:
         placed = exchange(service, pair, tasks, {"url": "http://192.0.2.1/placed", "saveDir": directory, "fileName": ""})
         assert service.manage("GET", "/api/v1/tasks/" + placed["taskId"])["saveDir"] == expected, (directory, placed)
+    # A link in the save directory leads to nowhere that the device could not name.
+    outside, link = tempfile.mkdtemp(), below + "-link"
+    os.symlink(outside, link)
+    for directory in [link, link + "/new"]:
+        exchange(service, pair, tasks, {"url": "http://192.0.2.1/placed", "saveDir": directory, "fileName": ""}, 400)
+    assert os.listdir(outside) == []
     listed = service.manage("GET", LINK + "/devices")["devices"]
     (mine,) = [entry for entry in listed if entry["fingerprint"] == device.fingerprint]
     assert mine["defaultSaveDir"] == "/home" and "key" not in json.dumps(mine).lower(), mine

@@ -1,7 +1,7 @@
 //! What the device link needs of this service: storage in the daemon, tasks, events, and settings.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,6 +15,7 @@ use protocol::{
     ConfigSnapshot, CreateTaskParams, CreateTaskRequest, CreatedTask, DownloadRequest, ErrorCode, LinkRow, LinkRows,
     Method, OkResult, Requester, RpcError, client::CallError,
 };
+use tokio::task::spawn_blocking;
 
 use crate::{
     capture::{
@@ -82,9 +83,8 @@ pub(crate) fn start(
         is_mdns_allowed: config.mdns,
         edition: listening.edition,
     };
-    let address = listening.address;
     let about = about(config, listening.edition);
-    let of_link = link::Config::new(about, address.port(), !address.ip().is_loopback());
+    let of_link = link::Config::new(about, listening.address);
     let started = Link::start(
         of_link,
         Arc::new(surroundings),
@@ -110,6 +110,25 @@ fn about(config: &Config, edition: Edition) -> link::crypto::transcript::About {
     }
 }
 
+/// Whether a directory is `root` or below it, by its name and by where it really is.
+fn lies_in(directory: &str, root: &Path) -> bool {
+    let is_named_so = root
+        .to_str()
+        .is_some_and(|root| check_directory(directory, root).is_ok());
+    is_named_so && resolved(Path::new(directory)).starts_with(resolved(root))
+}
+
+/// Where a directory really is, once it is made: links of the part that exists are followed.
+fn resolved(directory: &Path) -> PathBuf {
+    let existing = directory
+        .ancestors()
+        .find_map(|place| Some((place, place.canonicalize().ok()?)));
+    match existing {
+        Some((place, real)) => real.join(directory.strip_prefix(place).unwrap_or(Path::new(""))),
+        None => directory.to_owned(),
+    }
+}
+
 /// The name of this machine.
 fn own_name() -> String {
     let system = rustix::system::uname();
@@ -130,17 +149,21 @@ impl Surroundings {
             .unwrap_or_default()
     }
 
-    /// Where a file of another device goes: empty for the default directory.
-    fn save_dir_of(&self, wanted: &str) -> Result<String, NotTaken> {
+    /// Where a file of another device goes: empty for the default directory. Links in the save directory lead a device
+    /// only to where it may write without them.
+    async fn save_dir_of(&self, wanted: &str) -> Result<String, NotTaken> {
         // A directory in the style of another system, or none.
         if !Path::new(wanted).is_absolute() {
             return Ok(String::new());
         }
         let save_dir = self.daemon.save_dir().map_err(unavailable)?;
-        let roots = self.setting(SAVE_ROOTS);
-        let mut roots = std::env::split_paths(&roots).filter(|root| root.is_absolute());
-        let is_in = |root: &Path| root.to_str().is_some_and(|root| check_directory(wanted, root).is_ok());
-        if is_in(Path::new(&save_dir)) || roots.any(|root| is_in(&root)) {
+        let allowed = self.setting(SAVE_ROOTS);
+        let roots: Vec<PathBuf> = std::iter::once(PathBuf::from(&save_dir))
+            .chain(std::env::split_paths(&allowed).filter(|root| root.is_absolute()))
+            .collect();
+        let directory = wanted.to_owned();
+        let is_in_one = spawn_blocking(move || roots.iter().any(|root| lies_in(&directory, root)));
+        if is_in_one.await.unwrap_or_default() {
             return Ok(wanted.to_owned());
         }
         Err(NotTaken::Refused(format!(
@@ -156,7 +179,7 @@ impl Surroundings {
             allow_private,
             task_id,
         } = delivery;
-        let save_dir = self.save_dir_of(&task.save_dir)?;
+        let save_dir = self.save_dir_of(&task.save_dir).await?;
         let checksum = task.checksum;
         let download = request::one(DownloadRequest {
             url: task.url,
@@ -301,5 +324,46 @@ impl link::Service for Surroundings {
 
     fn publish(&self, change: Change) {
         self.daemon.hub.publish_link(change);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_lies_in_a_root_only_if_no_link_leads_out_of_it() {
+        let temporary = tempfile::tempdir().unwrap();
+        let base = temporary.path().canonicalize().unwrap();
+        let (root, outside) = (base.join("root"), base.join("outside"));
+        fs::create_dir_all(root.join("inside")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::symlink;
+            symlink(&outside, root.join("out")).unwrap();
+            symlink(root.join("inside"), root.join("in")).unwrap();
+            symlink(base.join("nowhere"), root.join("dangling")).unwrap();
+            symlink(&root, base.join("root-link")).unwrap();
+        }
+        let is_in = |path: &str| lies_in(&base.join(path).display().to_string(), &root);
+        for path in ["root", "root/inside", "root/new/deep", "root/in", "root/in/new"] {
+            assert!(is_in(path), "{path}");
+        }
+        for path in [
+            "root/out",
+            "root/out/new",
+            "root/../outside",
+            "outside",
+            "rooted",
+            "root-link/inside",
+        ] {
+            assert!(!is_in(path), "{path}");
+        }
+        // A root that is a link itself is what it leads to.
+        let inside = base.join("root-link/inside").display().to_string();
+        assert!(lies_in(&inside, &base.join("root-link")));
     }
 }

@@ -249,11 +249,13 @@ impl Mdns {
         Ok(daemon)
     }
 
-    /// Announces this device, or announces it again with other values.
+    /// Announces this device, or announces it again with other values: with `address`, or with those of the interfaces
+    /// while they change.
     pub(crate) fn announce(
         &mut self,
         device: &Fingerprint,
         about: &About,
+        address: Option<IpAddr>,
         port: u16,
         interfaces: Vec<String>,
     ) -> Result<(), MdnsError> {
@@ -265,8 +267,11 @@ impl Mdns {
             ("plat", &about.platform),
             ("ver", &about.app_version),
         ];
-        let info = ServiceInfo::new(SERVICE, short, &format!("{short}.local."), "", port, &properties[..])?;
-        let info = info.enable_addr_auto();
+        let host = format!("{short}.local.");
+        let info = match address {
+            Some(only) => ServiceInfo::new(SERVICE, short, &host, only, port, &properties[..])?,
+            None => ServiceInfo::new(SERVICE, short, &host, "", port, &properties[..])?.enable_addr_auto(),
+        };
         let name = info.get_fullname().to_owned();
         daemon.register(info)?;
         self.announced = Some(name);

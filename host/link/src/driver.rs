@@ -113,23 +113,30 @@ pub trait Service: std::fmt::Debug + Send + Sync + 'static {
 pub struct Config {
     /// What this device says of itself.
     pub about: About,
-    /// The port of its API.
-    pub port: u16,
-    /// Whether other machines can connect.
-    pub is_reachable: bool,
+    /// Where its API listens.
+    pub listener: SocketAddr,
     /// The name resolver.
     pub names: Names,
 }
 
 impl Config {
     /// With the system's resolver.
-    pub fn new(about: About, port: u16, is_reachable: bool) -> Self {
+    pub fn new(about: About, listener: SocketAddr) -> Self {
         Self {
             about,
-            port,
-            is_reachable,
+            listener,
             names: Names::default(),
         }
+    }
+
+    /// Whether other machines can connect.
+    fn is_reachable(&self) -> bool {
+        !self.listener.ip().is_loopback()
+    }
+
+    /// The only address where the API listens; `None`: on all of this machine's.
+    fn only_address(&self) -> Option<IpAddr> {
+        Some(self.listener.ip()).filter(|address| !address.is_unspecified())
     }
 
     /// A name as devices may have it.
@@ -252,17 +259,21 @@ impl Link {
 
     /// Where this device can be reached: at most four addresses, the one towards `peer` first.
     fn addresses(&self, peer: Option<IpAddr>) -> Vec<String> {
-        if !self.0.config.is_reachable {
+        let config = &self.0.config;
+        if !config.is_reachable() {
             return Vec::new();
         }
-        let towards = peer.and_then(egress::udp::own_address_towards);
-        let others = if_addrs::get_if_addrs().unwrap_or_default();
-        let all = towards
-            .into_iter()
-            .chain(others.into_iter().map(|interface| interface.ip()));
+        let all: Vec<IpAddr> = if let Some(only) = config.only_address() {
+            vec![only]
+        } else {
+            let towards = peer.and_then(egress::udp::own_address_towards);
+            let others = if_addrs::get_if_addrs().unwrap_or_default();
+            let others = others.into_iter().map(|interface| interface.ip());
+            towards.into_iter().chain(others).collect()
+        };
         let mut addresses: Vec<String> = Vec::new();
-        for address in all.filter(|address| is_dialled(*address)) {
-            let address = SocketAddr::new(address, self.0.config.port).to_string();
+        for address in all.into_iter().filter(|address| is_dialled(*address)) {
+            let address = SocketAddr::new(address, config.listener.port()).to_string();
             if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
                 addresses.push(address);
             }

@@ -177,6 +177,10 @@ fn silent(place: &Place, limit: Duration) -> Unreachable {
 
 /// A user's address as `host`, `port` and `host:port`; `None` if it is none.
 pub(crate) fn read_address(host: &str, port: u16) -> Option<(String, Place)> {
+    // A URL would be read without them.
+    if host.contains(char::is_control) {
+        return None;
+    }
     let bare = host.trim().trim_start_matches('[').trim_end_matches(']');
     let spelled = if bare.contains(':') {
         format!("[{bare}]")
@@ -228,6 +232,10 @@ mod tests {
         assert_eq!(split("h/x"), None);
         let (host, place) = read_address("[fd00::1]", 9).unwrap();
         assert_eq!((host.as_str(), place.address.as_str()), ("fd00::1", "[fd00::1]:9"));
+        assert!(
+            read_address("10.0.0\r\n.1", 9).is_none() && read_address("h\t", 9).is_none(),
+            "what a URL is read without"
+        );
         assert!(
             read_address("h/../x", 9).is_none() && read_address("a@b", 9).is_none() && read_address("h", 0).is_none()
         );

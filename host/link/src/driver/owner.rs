@@ -33,13 +33,17 @@ impl Link {
     /// Announces this device, if it is allowed to and others can connect.
     pub(super) fn announce(&self, identity: &Identity) {
         let config = &self.0.config;
-        let Some(interfaces) = self.0.service.interfaces().filter(|_| config.is_reachable) else {
+        let Some(interfaces) = self.0.service.interfaces().filter(|_| config.is_reachable()) else {
             return;
         };
         let mut nearby = lock(&self.0.nearby);
-        let announced = nearby
-            .mdns
-            .announce(identity.fingerprint(), &config.about, config.port, interfaces);
+        let announced = nearby.mdns.announce(
+            identity.fingerprint(),
+            &config.about,
+            config.only_address(),
+            config.listener.port(),
+            interfaces,
+        );
         drop(nearby);
         if let Err(error) = announced {
             tracing::warn!(%error, "other devices do not find this one; they can pair by its address");
