@@ -247,6 +247,10 @@ impl Driver {
     fn open_file(&mut self, path: PathBuf, is_revealed: bool, answer: Option<oneshot::Sender<Result<(), String>>>) {
         if self.opening.len() >= MAX_OPENING {
             tracing::warn!("too many files are being opened");
+            if let Some(answer) = answer {
+                // The client is gone.
+                let _gone = answer.send(Err("the desktop is still opening other files".to_owned()));
+            }
             return;
         }
         let bus = self.bus.clone();

@@ -377,6 +377,7 @@ fn a_finished_file_is_opened_and_shown_by_its_notification_and_by_a_command() {
     // Programs are shown, and not started.
     for name in ["setup.sh", "tool"] {
         let (id, _) = desktop.download(&format!("{}{name}", server.url));
+        desktop.wait_for_notification(&format!("<'{name}'>"));
         let refused = desktop.run(&["open", "--task", &id]);
         assert_ne!(refused.code, Some(0), "{refused:?}");
         assert!(refused.stderr.contains("is not opened from here"), "{refused:?}");
