@@ -293,7 +293,6 @@ async fn a_stopped_download_goes_on_from_what_it_has_and_deleting_leaves_nothing
             url: SafeUrl::parse(&link).unwrap(),
             directory: leecher.downloads(),
             path: Some(path.clone()),
-            is_finished: true,
             deletes_finished: true,
         })
         .await;

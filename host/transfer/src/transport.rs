@@ -323,9 +323,7 @@ pub struct Discarded {
     pub directory: PathBuf,
     /// The path that a run reserved.
     pub path: Option<PathBuf>,
-    /// Whether the download is complete.
-    pub is_finished: bool,
-    /// Whether the finished file is deleted as well.
+    /// Whether the finished file is deleted as well, or the finished files of a torrent that is not complete.
     pub deletes_finished: bool,
 }
 

@@ -138,8 +138,8 @@ impl State {
                 url: task.url().clone(),
                 directory: task.save_dir.to_path_buf(),
                 path: task.path.as_deref().map(ToOwned::to_owned),
-                is_finished,
-                deletes_finished: fate == FileFate::Delete && task.owns_file,
+                // Of an unfinished download, what is finished is its own: some files of a torrent.
+                deletes_finished: fate == FileFate::Delete && (task.owns_file || !is_finished),
             };
             (task.id, discarded)
         };

@@ -6,7 +6,7 @@
 //! - After an orderly stop the snapshot is complete and was written after the data was synced. A file that has another size
 //!   or time than the snapshot says is hashed again.
 //! - After a kill, within the same boot of the machine, everything that was written is in the page cache. A file that changed
-//!   after the last piece was recorded is hashed again.
+//!   after the last piece was recorded, or that is gone, is hashed again.
 //! - After a power cut everything is hashed again.
 //!
 //! So nothing is believed that is not verified, and nothing is downloaded again that is on the disk and was recorded.
@@ -71,7 +71,8 @@ impl Record {
         if self.boot.is_empty() || boot != Some(&self.boot) {
             return Doubt::Everything;
         }
-        differing(&|index| now[index].changed_nanos > self.written_nanos)
+        // A file that is gone has no time of change, and nothing of it is there.
+        differing(&|index| now[index] == Stamp::default() || now[index].changed_nanos > self.written_nanos)
     }
 
     fn encode(&self, info_hash: InfoHash) -> Vec<u8> {
@@ -367,6 +368,11 @@ mod tests {
         assert_eq!(
             record.doubt(&[stamp(99), stamp(101)], Some("boot")),
             Doubt::Files(vec![1])
+        );
+        assert_eq!(
+            record.doubt(&[stamp(99), Stamp::default()], Some("boot")),
+            Doubt::Files(vec![1]),
+            "it is gone"
         );
         assert_eq!(record.doubt(&[stamp(99), stamp(100)], Some("other")), Doubt::Everything);
         assert_eq!(record.doubt(&[stamp(99), stamp(100)], None), Doubt::Everything);

@@ -100,8 +100,13 @@ pub(crate) async fn leftovers(shared: &Shared, task: Discarded) -> Vec<PathBuf> 
         } else {
             Content::Hash(torrent)
         };
-        let deletes_finished = task.deletes_finished || !task.is_finished;
-        let mut paths = torrent::leftovers(&content, &task.directory, name.as_ref(), &records, deletes_finished);
+        let mut paths = torrent::leftovers(
+            &content,
+            &task.directory,
+            name.as_ref(),
+            &records,
+            task.deletes_finished,
+        );
         paths.insert(0, stored);
         paths
     });

@@ -57,6 +57,25 @@ fn a_download_that_is_killed_again_and_again_fetches_almost_nothing_twice() {
 }
 
 #[test]
+fn a_part_that_is_gone_after_a_kill_is_downloaded_again() {
+    let mut shared = Shared::one_file(12, 24 * MIB + 77);
+    let seeder = shared.seed(&[]);
+    shared.libtorrent.limit_upload(4 << 20);
+    let home = Home::new();
+    let service = serve(&home);
+    let id = service.create(&json!({"url": shared.made.magnet(&peers(&[seeder]))}));
+    wait_until("some of it is there", || {
+        service.task(&id)["downloadedBytes"].as_u64() > Some(6 * MIB)
+    });
+    kill(&home, service);
+    fs::remove_file(home.downloads().join("one.bin.svcpart")).unwrap();
+    shared.libtorrent.limit_upload(0);
+    let service = start_again(&home, &id);
+    wait_until_complete(&service, &id);
+    shared.check(&home.downloads().join("one.bin"));
+}
+
+#[test]
 fn a_daemon_that_dies_alone_is_started_and_goes_on() {
     let mut shared = Shared::one_file(12, 12 * MIB);
     let seeder = shared.seed(&[]);

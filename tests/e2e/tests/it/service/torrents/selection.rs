@@ -10,7 +10,7 @@ use support::{
 };
 use tempfile::TempDir;
 
-use super::{COMPLETED, aria2, below, gid, many_files, peers, serve, wait_until, wait_until_complete};
+use super::{COMPLETED, PAUSED, aria2, below, gid, many_files, peers, serve, wait_until, wait_until_complete};
 
 /// As many as collections of photos have.
 const FILES: u64 = 2000;
@@ -190,4 +190,45 @@ fn a_choice_is_kept_over_a_restart_and_nothing_unchosen_is_left_after_deleting()
     wait_until("nothing is left, no directory either", || {
         fs::read_dir(home.downloads()).unwrap().count() == 0
     });
+}
+
+#[test]
+fn finished_files_of_a_torrent_that_is_not_complete_stay_unless_they_are_to_be_deleted() {
+    let mut many = Many::new();
+    let seeder = many.libtorrent.seed(&many.made.path, many.source.path(), &[]);
+    let home = Home::new();
+    let service = serve(&home);
+    for deletes in [false, true] {
+        many.libtorrent.limit_upload(100_000);
+        let id = service.create(&json!({"url": many.made.magnet(&peers(&[seeder]))}));
+        let has_finished = || {
+            visible(&home.downloads())
+                .iter()
+                .any(|path| !path.ends_with(".svcpart"))
+        };
+        wait_until("some files are finished", has_finished);
+        service.call("PUT", &format!("/api/v1/tasks/{id}/pause"), None);
+        wait_until("it is paused", || service.task(&id)["status"] == PAUSED);
+        let is_part = |path: &String| path.ends_with(".svcpart");
+        let finished: Vec<_> = visible(&home.downloads())
+            .into_iter()
+            .filter(|path| !is_part(path))
+            .collect();
+        assert!(
+            !finished.is_empty() && (finished.len() as u64) < FILES,
+            "{}",
+            finished.len()
+        );
+        service.call("DELETE", &format!("/api/v1/tasks/{id}?deleteFiles={deletes}"), None);
+        if deletes {
+            wait_until("nothing is left", || {
+                fs::read_dir(home.downloads()).unwrap().count() == 0
+            });
+        } else {
+            wait_until("only finished files are left", || {
+                visible(&home.downloads()).into_iter().eq(finished.clone())
+            });
+            fs::remove_dir_all(home.downloads().join("many")).unwrap();
+        }
+    }
 }
