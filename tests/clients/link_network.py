@@ -207,6 +207,16 @@ def main():
         # And back.
         back = two.manage("POST", LINK + f"/devices/{of_one}/tasks", {"url": "http://203.0.113.1/x"})
         assert one.manage("GET", "/api/v1/tasks/" + back["taskId"])["createdBy"] == "link:" + of_two
+        # A service on one address of a machine that has several is announced and reached there only.
+        ip("-n", TAG + "b", "addr", "add", "192.168.77.102/24", "dev", "eth0")
+        bound = Host(sys.argv[1], "b", "192.168.77.102", bind="192.168.77.102:17801")
+        hosts.append(bound)
+        bound.manage("POST", LINK + "/code")
+        one.manage("POST", LINK + "/discovery", {"action": "start"})
+        (seen,) = wait("found at its only address", lambda: [
+            peer for peer in one.manage("GET", LINK + "/discovered")["peers"] if peer["port"] == 17801])
+        assert seen["host"] == bound.address, seen
+        one.manage("POST", LINK + "/discovery", {"action": "stop"})
         # The first host gets another address; the second learns it from its next call.
         ip("-n", TAG + "a", "addr", "add", "192.168.77.101/24", "dev", "eth0")
         ip("-n", TAG + "a", "addr", "del", "192.168.77.1/24", "dev", "eth0")
@@ -229,15 +239,6 @@ def main():
         one.manage("POST", LINK + f"/devices/{of_two}/tasks", {"url": url}, expect=401)
         pair(one, two, "fd77::2")
         one.manage("POST", LINK + f"/devices/{of_two}/tasks", {"url": "http://203.0.113.1/six"})
-        # A service on one address of a machine that has several is announced and reached there only.
-        ip("-n", TAG + "b", "addr", "add", "192.168.77.102/24", "dev", "eth0")
-        bound = Host(sys.argv[1], "b", "192.168.77.102", bind="192.168.77.102:17801")
-        hosts.append(bound)
-        bound.manage("POST", LINK + "/code")
-        one.manage("POST", LINK + "/discovery", {"action": "start"})
-        (seen,) = wait("found at its only address", lambda: [
-            peer for peer in one.manage("GET", LINK + "/discovered")["peers"] if peer["port"] == 17801])
-        assert seen["host"] == bound.address, seen
         frames = observer.end()
         heard = b"".join(frames)
         assert b"_svc" in heard and two.manage("GET", "/ping")["linkFingerprint"][:12].encode() in heard
