@@ -4,41 +4,24 @@
 //
 // The executable is run as a desktop with its own data directory and no access key, as it is installed but for its port.
 
-import { execFileSync, spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
-import net from 'node:net';
 import path from 'node:path';
+import { debugging, desktop, display, listen, until as within } from './desktop.mjs';
 
 const { chromium } = createRequire(`${process.env.SVC_CLIENTS}/`)('playwright-core');
 const [executable, directory] = process.argv.slice(2);
 
-const until = async (what, check, wait = 60_000) => {
-  const end = Date.now() + wait;
-  for (;;) {
-    const found = await check();
-    if (found) return found;
-    if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise((next) => setTimeout(next, 50));
-  }
-};
+// Windows of a browser come later than answers of a service.
+const WAIT = 60_000;
+const until = (what, check) => within(what, check, WAIT);
 
 const site = http.createServer((_, response) => response.end('bytes'));
-await new Promise((listening) => site.listen(0, '127.0.0.1', listening));
-const origin = `http://127.0.0.1:${site.address().port}`;
-const port = await new Promise((found) => {
-  const probe = net.createServer().listen(0, '127.0.0.1', () => {
-    const { port } = probe.address();
-    probe.close(() => found(port));
-  });
-});
-const [data, saved, profile, programs] = ['data', 'saved', 'profile', 'programs'].map((name) => path.join(directory, name));
-for (const made of [path.join(data, 'agent'), saved, profile, programs]) fs.mkdirSync(made, { recursive: true });
-fs.writeFileSync(path.join(data, 'agent/settings.json'), JSON.stringify({
-  version: 1, key: null, takeover: true, jsonrpc: true, api: false, mcp: false, cors: false, lan: false, port, preferences: { revision: 0, values: {} },
-}));
+const origin = await listen(site);
+const [profile, programs] = ['profile', 'programs'].map((name) => path.join(directory, name));
+for (const made of [profile, programs]) fs.mkdirSync(made, { recursive: true });
 
 // What the service finds as the user's browser: Chromium with a profile of its own, which says how it was started.
 const [starts, processes] = ['starts', 'processes'].map((name) => path.join(directory, name));
@@ -51,26 +34,21 @@ const opened = path.join(directory, 'opened');
 fs.writeFileSync(path.join(programs, 'xdg-open'), `#!/bin/sh\nprintf '%s\\n' "$1" >> '${opened}'\n`, { mode: 0o755 });
 const lines = (file) => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8').trim().split('\n') : []);
 
-const display = spawn('/usr/bin/Xvfb', ['-displayfd', '1', '-screen', '0', '1000x800x24', '-nolisten', 'tcp'], { stdio: ['ignore', 'pipe', 'ignore'] });
-const number = await new Promise((found) => display.stdout.once('data', (text) => found(String(text).trim())));
-const environment = { PATH: `${programs}:/usr/bin:/bin`, HOME: directory, SVC_DATA_DIR: data, SVC_SAVE_DIR: saved, DISPLAY: `:${number}` };
-const svc = (...arguments_) => execFileSync(executable, arguments_, { env: environment, encoding: 'utf8' });
-const captures = () => JSON.parse(svc('capture', 'list', '--json'));
+const screen = await display();
+const { port, saved, svc, captures, start, stop } = await desktop(executable, directory, { PATH: `${programs}:/usr/bin:/bin`, DISPLAY: screen.name });
 const handOver = async (name, filename) => {
   const body = JSON.stringify({ url: `${origin}/${name}`, filename, referrer: `${origin}/` });
   const answer = await fetch(`http://127.0.0.1:${port}/download`, { method: 'POST', headers: { 'content-type': 'application/json', 'X-Svc-Client': 'test' }, body });
   assert.equal(answer.status, 200);
 };
 
-const agent = spawn(executable, ['agent'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
-await new Promise((started) => agent.stdout.on('data', (text) => text.includes('Next:') && started()));
 let browser;
 try {
+  await start();
   await handOver('one.bin');
-  const endpoint = path.join(profile, 'DevToolsActivePort');
-  const debugging = await until('the browser starts', () => fs.existsSync(endpoint) && fs.readFileSync(endpoint, 'utf8').split('\n')[0]);
+  const address = await debugging(profile, WAIT);
   // A browser that is still starting may take the connection and not answer.
-  browser = await until('the browser answers', () => chromium.connectOverCDP(`http://127.0.0.1:${debugging}`, { timeout: 5000 }).catch(() => null));
+  browser = await until('the browser answers', () => chromium.connectOverCDP(address, { timeout: 5000 }).catch(() => null));
   const context = browser.contexts()[0];
   // The browser ends with its last window; another one keeps it, as a browser that the user has open.
   await context.newPage();
@@ -128,9 +106,7 @@ try {
   console.log('no window if the user wants none');
 } finally {
   await browser?.close().catch(() => {});
-  const ended = new Promise((over) => agent.on('exit', over));
-  agent.kill('SIGTERM');
-  await ended;
+  await stop();
   for (const started of lines(processes)) {
     try {
       process.kill(Number(started), 'SIGKILL');
@@ -138,7 +114,7 @@ try {
       // It has ended.
     }
   }
-  display.kill('SIGKILL');
+  screen.stop();
   site.close();
 }
 process.exit(0);

@@ -9,7 +9,8 @@ import { createRequire } from 'node:module';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { MIB, scene, until } from './extension_scene.mjs';
+import { debugging, display, until } from './desktop.mjs';
+import { MIB, scene } from './extension_scene.mjs';
 
 const { chromium } = createRequire(`${process.env.SVC_CLIENTS}/`)('playwright-core');
 const [extension, executable, directory] = process.argv.slice(2);
@@ -33,19 +34,16 @@ const known = new Set([
 assert.deepEqual(warnings.filter(({ code }) => !known.has(code)), []);
 console.log('checked as an extension of Firefox');
 
-const display = spawn('/usr/bin/Xvfb', ['-displayfd', '1', '-screen', '0', '1000x800x24', '-nolisten', 'tcp'], { stdio: ['ignore', 'pipe', 'ignore'] });
-const number = await new Promise((found) => display.stdout.once('data', (text) => found(String(text).trim())));
+const screen = await display();
 const browserProcess = spawn('/usr/bin/chromium', [
   '--no-sandbox', '--no-first-run', '--remote-debugging-port=0', `--user-data-dir=${profile}`, '--disable-gpu',
   `--load-extension=${extension}`, `--disable-extensions-except=${extension}`, '--disable-features=DisableLoadExtensionCommandLineSwitch', 'about:blank',
-], { env: { ...process.env, DISPLAY: `:${number}`, HOME: directory }, stdio: 'ignore' });
+], { env: { ...process.env, DISPLAY: screen.name, HOME: directory }, stdio: 'ignore' });
 
 let browser;
 try {
   await start();
-  const endpoint = path.join(profile, 'DevToolsActivePort');
-  const debugging = await until('the browser starts', () => fs.existsSync(endpoint) && fs.readFileSync(endpoint, 'utf8').split('\n')[0]);
-  browser = await chromium.connectOverCDP(`http://127.0.0.1:${debugging}`);
+  browser = await chromium.connectOverCDP(await debugging(profile));
   const context = browser.contexts()[0];
   // Playwright would keep downloads to itself, and from extensions.
   await (await browser.newBrowserCDPSession()).send('Browser.setDownloadBehavior', { behavior: 'default' });
@@ -159,7 +157,8 @@ try {
 } finally {
   await browser?.close().catch(() => {});
   await stop();
-  for (const child of [browserProcess, display]) child.kill('SIGKILL');
+  browserProcess.kill('SIGKILL');
+  screen.stop();
   site.close();
 }
 process.exit(0);

@@ -7,7 +7,8 @@ import { spawn } from 'node:child_process';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { scene, until } from './extension_scene.mjs';
+import { until } from './desktop.mjs';
+import { scene } from './extension_scene.mjs';
 
 const [extension, executable, directory] = process.argv.slice(2);
 const { asked, site, origin, port, profile, browsed, svc, captures, tasks, inBrowser, inService, start, stop } = await scene(executable, directory, { isHeld: true });

@@ -1,12 +1,7 @@
 //! What a desktop shows of its agent, for the program that runs both: downloads that wait for confirmation, whether anything
 //! is left to download, and the user's preferences about it.
 
-use std::{
-    collections::VecDeque,
-    path::PathBuf,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{collections::VecDeque, path::PathBuf, sync::Arc};
 
 use protocol::{Method, OkResult, PendingCaptureDto, TaskStatus, agent::PreferencesPatch, client::CallError};
 use serde_json::Value;
@@ -14,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{
     access::session::{Purpose, Windows},
+    clock::unix_ms,
     opener::OpenRequest,
     projection::{
         feed::Feed,
@@ -115,12 +111,6 @@ impl News {
     }
 }
 
-fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |age| age.as_secs())
-}
-
 fn finished(task: &Task) -> FinishedTask {
     let mut name = String::new();
     task.packed.members(&mut |member, value| {
@@ -144,7 +134,7 @@ impl Desk {
             requests: app.opener.attach(),
             feed: app.daemon.hub.subscribe(),
             news: News {
-                since: unix_seconds(),
+                since: unix_ms() / 1000,
                 reported: VecDeque::new(),
             },
             app,
@@ -199,14 +189,11 @@ impl Desk {
 
     /// Tasks that have completed since the last call: some of them, and how many there are beside those.
     fn newly_finished(&mut self) -> (Vec<FinishedTask>, usize) {
-        let (now, mut tasks, mut more) = (unix_seconds(), Vec::new(), 0);
-        let mut add = |task: &Task| {
-            if !self.news.take(task, now) {
-            } else if tasks.len() < MAX_FINISHED {
-                tasks.push(finished(task));
-            } else {
-                more += 1;
-            }
+        let (now, mut tasks, mut more) = (unix_ms() / 1000, Vec::new(), 0);
+        let mut add = |task: &Task| match (self.news.take(task, now), tasks.len()) {
+            (false, _) => {}
+            (true, 0..MAX_FINISHED) => tasks.push(finished(task)),
+            (true, _) => more += 1,
         };
         match self.app.daemon.hub.take(&self.feed) {
             Taken::Changes(changes) => changes.iter().for_each(|change| {
@@ -224,6 +211,7 @@ impl Desk {
         let (finished, more_finished) = self.newly_finished();
         let settings = self.app.gate.settings.current();
         let preference = |name: &str| settings.preferences.values.get(name);
+        let is_on = |name: &str, usual: bool| preference(name).and_then(switches::is_on).unwrap_or(usual);
         let is_known = self.app.daemon.known().is_ok();
         let (tasks, unfinished, active, download_bps) = self.app.daemon.hub.with_tasks(|tasks| {
             let stats = tasks.stats();
@@ -245,10 +233,10 @@ impl Desk {
             confirms_in_window: preference("confirmation").and_then(Value::as_str) != Some("notification"),
             finished,
             more_finished,
-            notify_finished: preference("notify_finished").and_then(switches::is_on) != Some(false),
-            do_not_disturb: preference("do_not_disturb").and_then(switches::is_on) == Some(true),
-            keep_awake: preference("keep_awake").and_then(switches::is_on) != Some(false),
-            tray: preference("tray").and_then(switches::is_on) != Some(false),
+            notify_finished: is_on("notify_finished", true),
+            do_not_disturb: is_on("do_not_disturb", false),
+            keep_awake: is_on("keep_awake", true),
+            tray: is_on("tray", true),
             download_bps,
             after_finish: preference("after_finish")
                 .and_then(Value::as_str)

@@ -26,10 +26,12 @@
 //! - `settings`: configuration, switches, and where they are stored
 //! - `shutdown`: the steps of an end
 //! - `access`: keys, tickets, the users of local clients
+//! - `clock`: the time of day
 
 mod access;
 mod agent;
 mod capture;
+mod clock;
 mod daemon_link;
 mod desk;
 mod device_link;

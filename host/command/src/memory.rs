@@ -5,8 +5,8 @@ use std::{convert::Infallible, future::pending, time::Duration};
 /// How often an idle process is looked for.
 const TICK: Duration = Duration::from_mins(1);
 
-/// A process that computed for less than this since the last tick is idle. Five hundred torrents that are seeded to nobody
-/// take half of it.
+/// A process that computed for less than this since the last tick is idle. Five hundred idle seeding torrents take half of
+/// it.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// Memory is released again once the process has computed for this long since it last was. Most of it is code: each

@@ -89,6 +89,16 @@ pub struct Connection {
     kept: VecDeque<Event>,
 }
 
+/// A method of the bus itself.
+const fn of_bus(member: &str) -> Method<'_> {
+    Method {
+        destination: BUS,
+        path: "/org/freedesktop/DBus",
+        interface: BUS,
+        member,
+    }
+}
+
 impl Connection {
     /// Connects, authenticates as the user of this process, and introduces itself to the bus.
     pub fn open(bus: &BusAddress) -> Result<Self, BusError> {
@@ -99,13 +109,7 @@ impl Connection {
             kept: VecDeque::new(),
         };
         connection.authenticate(Instant::now() + CALL_TIME)?;
-        let hello = Method {
-            destination: BUS,
-            path: "/org/freedesktop/DBus",
-            interface: BUS,
-            member: "Hello",
-        };
-        connection.call(hello, "", &Writer::default(), "s")?;
+        connection.call(of_bus("Hello"), "", &Writer::default(), "s")?;
         Ok(connection)
     }
 
@@ -164,13 +168,7 @@ impl Connection {
     pub fn subscribe(&mut self, rule: &str) -> Result<(), BusError> {
         let mut arguments = Writer::default();
         arguments.text(rule);
-        let add = Method {
-            destination: BUS,
-            path: "/org/freedesktop/DBus",
-            interface: BUS,
-            member: "AddMatch",
-        };
-        self.call(add, "s", &arguments, "").map(drop)
+        self.call(of_bus("AddMatch"), "s", &arguments, "").map(drop)
     }
 
     /// Asks the bus for a name under which other programs find this one. Returns whether it has the name now.
@@ -179,13 +177,7 @@ impl Connection {
         const DO_NOT_QUEUE: u32 = 4;
         let mut arguments = Writer::default();
         arguments.text(name).number(DO_NOT_QUEUE);
-        let request = Method {
-            destination: BUS,
-            path: "/org/freedesktop/DBus",
-            interface: BUS,
-            member: "RequestName",
-        };
-        let mut reply = self.call(request, "su", &arguments, "u")?;
+        let mut reply = self.call(of_bus("RequestName"), "su", &arguments, "u")?;
         // Primary owner, or owner already.
         Ok(matches!(reply.number()?, 1 | 4))
     }
@@ -194,13 +186,7 @@ impl Connection {
     pub fn release_name(&mut self, name: &str) -> Result<(), BusError> {
         let mut arguments = Writer::default();
         arguments.text(name);
-        let release = Method {
-            destination: BUS,
-            path: "/org/freedesktop/DBus",
-            interface: BUS,
-            member: "ReleaseName",
-        };
-        self.call(release, "s", &arguments, "u").map(drop)
+        self.call(of_bus("ReleaseName"), "s", &arguments, "u").map(drop)
     }
 
     /// Answers a call: with a body and its type, or with the name of an error and a message.

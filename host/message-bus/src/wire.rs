@@ -94,57 +94,66 @@ impl Writer {
     }
 }
 
-/// A call as a message.
-pub(crate) fn call(serial: u32, method: Method<'_>, signature: &str, arguments: &Writer) -> Vec<u8> {
-    let mut message = Writer::default();
-    message.byte(b'l').byte(1).byte(0).byte(1);
-    message.number(u32::try_from(arguments.0.len()).expect("arguments are short"));
-    message.number(serial);
-    message.structures(|fields| {
-        for (code, kind, text) in [
-            (1, "o", method.path),
-            (2, "s", method.interface),
-            (3, "s", method.member),
-            (6, "s", method.destination),
-        ] {
-            fields.align(8).byte(code).signature(kind).text(text);
-        }
-        if !signature.is_empty() {
-            fields.align(8).byte(8).signature("g").signature(signature);
-        }
-    });
-    message.align(8);
-    message.0.extend(&arguments.0);
-    message.0
-}
-
 /// No answer is wanted.
 const NO_REPLY: u8 = 1;
 
-/// The answer to a call: its body with its type, or the name of an error with a message.
-pub(crate) fn answer(serial: u32, call: &Call, answer: Result<(&str, &Writer), (&str, &str)>) -> Vec<u8> {
-    let mut text = Writer::default();
-    let (kind, signature, error, body) = match answer {
-        Ok((signature, body)) => (2, signature, None, body),
-        Err((name, message)) => (3, "s", Some(name), &*text.text(message)),
-    };
+/// A message of a kind of the specification: `fields` writes the header fields but the signature of the body.
+fn message_of(
+    kind: u8,
+    flags: u8,
+    serial: u32,
+    (signature, body): (&str, &Writer),
+    fields: impl FnOnce(&mut Writer),
+) -> Vec<u8> {
     let mut message = Writer::default();
-    message.byte(b'l').byte(kind).byte(NO_REPLY).byte(1);
-    message.number(u32::try_from(body.0.len()).expect("answers are short"));
+    message.byte(b'l').byte(kind).byte(flags).byte(1);
+    message.number(u32::try_from(body.0.len()).expect("bodies are short"));
     message.number(serial);
-    message.structures(|fields| {
-        if let Some(error) = error {
-            fields.align(8).byte(4).signature("s").text(error);
-        }
-        fields.align(8).byte(5).signature("u").number(call.serial);
-        fields.align(8).byte(6).signature("s").text(&call.sender);
+    message.structures(|all| {
+        fields(all);
         if !signature.is_empty() {
-            fields.align(8).byte(8).signature("g").signature(signature);
+            all.align(8).byte(8).signature("g").signature(signature);
         }
     });
     message.align(8);
     message.0.extend(&body.0);
     message.0
+}
+
+/// Writes header fields that are texts: each a code, its type and its value.
+fn text_fields<const COUNT: usize>(all: &mut Writer, fields: [(u8, &str, &str); COUNT]) {
+    for (code, kind, text) in fields {
+        all.align(8).byte(code).signature(kind).text(text);
+    }
+}
+
+/// A call as a message.
+pub(crate) fn call(serial: u32, method: Method<'_>, signature: &str, arguments: &Writer) -> Vec<u8> {
+    message_of(1, 0, serial, (signature, arguments), |all| {
+        let fields = [
+            (1, "o", method.path),
+            (2, "s", method.interface),
+            (3, "s", method.member),
+            (6, "s", method.destination),
+        ];
+        text_fields(all, fields);
+    })
+}
+
+/// The answer to a call: its body with its type, or the name of an error with a message.
+pub(crate) fn answer(serial: u32, call: &Call, answer: Result<(&str, &Writer), (&str, &str)>) -> Vec<u8> {
+    let mut text = Writer::default();
+    let (kind, error, body) = match answer {
+        Ok(body) => (2, None, body),
+        Err((name, message)) => (3, Some(name), ("s", &*text.text(message))),
+    };
+    message_of(kind, NO_REPLY, serial, body, |all| {
+        if let Some(error) = error {
+            text_fields(all, [(4, "s", error)]);
+        }
+        all.align(8).byte(5).signature("u").number(call.serial);
+        text_fields(all, [(6, "s", &call.sender)]);
+    })
 }
 
 /// A signal of an object, to all who subscribed to it.
@@ -156,21 +165,9 @@ pub(crate) fn signal(
     signature: &str,
     body: &Writer,
 ) -> Vec<u8> {
-    let mut message = Writer::default();
-    message.byte(b'l').byte(4).byte(NO_REPLY).byte(1);
-    message.number(u32::try_from(body.0.len()).expect("signals are short"));
-    message.number(serial);
-    message.structures(|fields| {
-        for (code, kind, text) in [(1, "o", path), (2, "s", interface), (3, "s", member)] {
-            fields.align(8).byte(code).signature(kind).text(text);
-        }
-        if !signature.is_empty() {
-            fields.align(8).byte(8).signature("g").signature(signature);
-        }
-    });
-    message.align(8);
-    message.0.extend(&body.0);
-    message.0
+    message_of(4, NO_REPLY, serial, (signature, body), |all| {
+        text_fields(all, [(1, "o", path), (2, "s", interface), (3, "s", member)]);
+    })
 }
 
 /// What kind of message it is.

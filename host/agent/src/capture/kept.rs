@@ -5,10 +5,8 @@ use protocol::{CreateTaskRequest, LinkRow, LinkRows, Method, OkResult, client::C
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    capture::{
-        pending::{Pending, unix_ms},
-        request::Download,
-    },
+    capture::{pending::Pending, request::Download},
+    clock::unix_seconds,
     daemon_link::daemon::Daemon,
 };
 
@@ -31,10 +29,6 @@ pub(crate) struct Kept {
     daemon: Daemon,
 }
 
-fn unix_now() -> i64 {
-    i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX)
-}
-
 impl Kept {
     pub(crate) fn new(daemon: Daemon) -> Self {
         Self { daemon }
@@ -47,7 +41,7 @@ impl Kept {
             requests: download.requests().to_vec(),
         };
         let value = serde_json::to_string(&record).map_err(|_| CallError::Unreadable)?;
-        let until = unix_now().saturating_add(KEPT_SECS);
+        let until = unix_seconds().saturating_add(KEPT_SECS);
         self.commit(id, Some(value), Some(until)).await?;
         Ok(until)
     }
@@ -66,7 +60,7 @@ impl Kept {
         };
         let rows = LinkRows {
             rows: vec![row],
-            now: unix_now(),
+            now: unix_seconds(),
         };
         self.daemon.call::<OkResult>(Method::LinkCommit, &rows).await.map(drop)
     }
@@ -83,7 +77,7 @@ pub(crate) fn restore(rows: &[LinkRow], pending: &Pending) {
             let read = read.inspect_err(|error| tracing::warn!(%error, "a stored download of a device is damaged"));
             Some((until, row.key.clone(), read.ok()?))
         })
-        .filter(|(until, ..)| *until > unix_now())
+        .filter(|(until, ..)| *until > unix_seconds())
         .collect();
     kept.sort_by_key(|(until, ..)| *until);
     for (until, id, Record { created_by, requests }) in kept {

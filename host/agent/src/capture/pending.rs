@@ -3,7 +3,7 @@
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use data_encoding::BASE64;
@@ -14,7 +14,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::{capture::request::Download, projection::hub::Hub};
+use crate::{capture::request::Download, clock::unix_ms, projection::hub::Hub};
 
 /// How long a download awaits the user's decision: long enough for a lunch break.
 const WAITING_TIME: Duration = Duration::from_hours(1);
@@ -317,12 +317,6 @@ fn plain(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// The time of day in Unix milliseconds.
-pub(crate) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use protocol::{
 };
 use rest::ResultMessage;
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
@@ -212,7 +213,7 @@ impl Connection {
         if cfg!(debug_assertions)
             && let (Some(method), Ok(Answered::Text(text))) = (method, &answered)
         {
-            let result = serde_json::value::RawValue::from_string(text.clone());
+            let result = RawValue::from_string(text.clone());
             let checked = result.map_err(|error| error.to_string());
             if let Err(error) = checked.and_then(|result| method.check_result(&result)) {
                 let error = RpcError::internal(format!("the result of {}: {error}", method.name()));
@@ -323,9 +324,8 @@ impl Connection {
     /// Sends a call to the daemon; the reply is awaited together with others.
     async fn forward(&mut self, id: Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         let is_slow = method.is_slow();
-        if is_slow && self.slow_calls >= SLOW_LANE {
-            let message = "too many slow calls at once";
-            return Err(RpcError::application(ErrorCode::Unavailable, message));
+        if is_slow {
+            self.check_slow_lane()?;
         }
         let begun = self
             .app
@@ -346,27 +346,19 @@ impl Connection {
         Ok(Answered::Later)
     }
 
-    /// Begins to open a file, for which the desktop may need seconds; the reply is awaited together with others.
-    fn open_file(&mut self, id: &Id, request: &Request) -> Result<Answered, RpcError> {
-        if self.slow_calls >= SLOW_LANE {
-            let message = "too many slow calls at once";
-            return Err(RpcError::application(ErrorCode::Unavailable, message));
-        }
-        let params: OpenTaskParams = request.params()?;
+    /// Answers a slow call of the agent's own, whose reply is awaited together with others.
+    fn answer_later(
+        &mut self,
+        id: &Id,
+        answer: impl Future<Output = Result<Box<RawValue>, RpcError>> + Send + 'static,
+    ) -> Result<Answered, RpcError> {
+        self.check_slow_lane()?;
         self.slow_calls += 1;
-        let (app, id, origin) = (self.app.clone(), id.clone(), self.origin.clone());
+        let id = id.clone();
         self.calls.push(Box::pin(async move {
-            let is_own_user = match &origin {
-                Some((peer, client)) => app.gate.is_own_users(peer, client).await,
-                None => false,
-            };
-            let opened = open::open(&app, is_own_user, params).await;
             let reply = Reply {
                 id: Some(id),
-                outcome: opened.and_then(|()| {
-                    let result = serde_json::value::to_raw_value(&OkResult::OK);
-                    result.map_err(|error| RpcError::internal(error.to_string()))
-                }),
+                outcome: answer.await,
                 sequence: None,
             };
             (reply, true)
@@ -374,23 +366,33 @@ impl Connection {
         Ok(Answered::Later)
     }
 
-    /// Begins a call of the device link, which may wait for another device; the reply is awaited together with others.
-    fn link(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
-        if self.slow_calls >= SLOW_LANE {
-            let message = "too many slow calls at once";
-            return Err(RpcError::application(ErrorCode::Unavailable, message));
+    fn check_slow_lane(&self) -> Result<(), RpcError> {
+        if self.slow_calls < SLOW_LANE {
+            return Ok(());
         }
-        self.slow_calls += 1;
-        let (app, id, request) = (self.app.clone(), id.clone(), request.clone());
-        self.calls.push(Box::pin(async move {
-            let reply = Reply {
-                id: Some(id),
-                outcome: link::call(&app, method, &request).await,
-                sequence: None,
+        let message = "too many slow calls at once";
+        Err(RpcError::application(ErrorCode::Unavailable, message))
+    }
+
+    /// Begins to open a file, for which the desktop may need seconds.
+    fn open_file(&mut self, id: &Id, request: &Request) -> Result<Answered, RpcError> {
+        let (app, origin, request) = (self.app.clone(), self.origin.clone(), request.clone());
+        self.answer_later(id, async move {
+            let params: OpenTaskParams = request.params()?;
+            let is_own_user = match &origin {
+                Some((peer, client)) => app.gate.is_own_users(peer, client).await,
+                None => false,
             };
-            (reply, true)
-        }));
-        Ok(Answered::Later)
+            open::open(&app, is_own_user, params).await?;
+            let result = to_raw_value(&OkResult::OK);
+            result.map_err(|error| RpcError::internal(error.to_string()))
+        })
+    }
+
+    /// Begins a call of the device link, which may wait for another device.
+    fn link(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
+        let (app, request) = (self.app.clone(), request.clone());
+        self.answer_later(id, async move { link::call(&app, method, &request).await })
     }
 
     /// Answers calls that the agent itself implements.

@@ -9,11 +9,10 @@ use std::{
     io::{self, Read as _},
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::Path,
-    process::Stdio,
     time::Duration,
 };
 
-use command::environment;
+use command::browser::detached;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use tokio::{process::Command, sync::oneshot, time::timeout};
 
@@ -109,12 +108,8 @@ async fn start(uri: &str) -> Result<(), String> {
     if cfg!(target_os = "macos") {
         return Err("files are opened on desktops of Linux and BSD only".to_owned());
     }
-    let mut command = Command::new("xdg-open");
-    command.arg(uri).env_remove(environment::TOKEN);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // The program outlives the service.
-    command.process_group(0);
-    let mut child = command.spawn().map_err(|error| match error.kind() {
+    let mut command = Command::from(detached("xdg-open"));
+    let mut child = command.arg(uri).spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => "xdg-open is not installed (Debian: xdg-utils)".to_owned(),
         _ => format!("xdg-open cannot be started: {error}"),
     })?;

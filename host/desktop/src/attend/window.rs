@@ -1,9 +1,9 @@
 //! The small window with the downloads that wait: a browser's app mode, which shows a page without tabs and address. Browsers
 //! of the Chromium family have it; others are not used.
 
-use std::{io, process::Stdio, time::Duration};
+use std::{io, time::Duration};
 
-use command::environment;
+use command::browser::detached;
 use tokio::process::{Child, Command};
 
 /// In the order in which they are tried. A running browser of the user opens the window at once.
@@ -36,12 +36,8 @@ pub(super) fn open(url: &str) -> io::Result<Child> {
         "--no-default-browser-check".to_owned(),
     ];
     for browser in BROWSERS {
-        let mut command = Command::new(browser);
-        command.args(&options).env_remove(environment::TOKEN);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // A browser that this starts outlives the service, and is not ended by Ctrl-C in the service's terminal.
-        command.process_group(0);
-        match command.spawn() {
+        let mut command = Command::from(detached(browser));
+        match command.args(&options).spawn() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             started => return started,
         }

@@ -1,7 +1,5 @@
 //! What other devices call: the messages of a pairing, and sealed requests.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use admission::throttle::Source;
 use axum::{
     Json,
@@ -23,7 +21,7 @@ use protocol::{
 use rest::{FREE_TIME, Incoming, Problem, ResultMessage, Sent};
 
 use super::answer::refused;
-use crate::{gate::sender::Sender, surface::state::App};
+use crate::{clock::unix_seconds, gate::sender::Sender, surface::state::App};
 
 /// The body of another device's request, with what is decided before it is looked at.
 pub(crate) struct FromDevice {
@@ -204,12 +202,7 @@ async fn receive(app: &App, path: &str, message: &FromDevice) -> Result<Response
 fn unauthorized(reason: Unauthorized) -> Response {
     let body = LinkUnauthorized {
         reason: reason.name().to_owned(),
-        server_time: unix_now(),
+        server_time: unix_seconds(),
     };
     (StatusCode::UNAUTHORIZED, Json(body)).into_response()
-}
-
-fn unix_now() -> i64 {
-    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(passed.as_secs()).unwrap_or(i64::MAX)
 }

@@ -49,18 +49,21 @@ impl Desktop {
             .env("DBUS_SESSION_BUS_ADDRESS", &self.session.address)
             .env("DBUS_SYSTEM_BUS_ADDRESS", &self.session.address);
         self.services.push((name, mock.spawn()));
-        wait_until("the service is on the bus", || {
-            let owner = [
-                "-d",
-                "org.freedesktop.DBus",
-                "-o",
-                "/",
-                "-m",
-                "org.freedesktop.DBus.NameHasOwner",
-                name,
-            ];
-            self.gdbus(&owner).is_some_and(|answer| answer.contains("true"))
-        });
+        wait_until("the service is on the bus", || self.has_name(name));
+    }
+
+    /// Whether a program has this name on the session bus.
+    fn has_name(&self, name: &str) -> bool {
+        let owner = [
+            "-d",
+            "org.freedesktop.DBus",
+            "-o",
+            "/",
+            "-m",
+            "org.freedesktop.DBus.NameHasOwner",
+            name,
+        ];
+        self.gdbus(&owner).is_some_and(|answer| answer.contains("true"))
     }
 
     fn with_notifications(mut self) -> Self {
@@ -499,21 +502,9 @@ fn the_tray_shows_downloads_and_its_menu_pauses_resumes_opens_and_quits() {
     wait_until("a click opens it, too", || lines(&opened).len() == 2);
 
     desktop.svc(&["config", "server", "set", "tray=false"]);
-    let has_name = |desktop: &Desktop, name: &str| {
-        let owner = [
-            "-d",
-            "org.freedesktop.DBus",
-            "-o",
-            "/",
-            "-m",
-            "org.freedesktop.DBus.NameHasOwner",
-            name,
-        ];
-        desktop.gdbus(&owner).is_some_and(|answer| answer.contains("true"))
-    };
-    wait_until("the icon is gone", || !has_name(&desktop, &icon.name));
+    wait_until("the icon is gone", || !desktop.has_name(&icon.name));
     desktop.svc(&["config", "server", "set", "tray=true"]);
-    wait_until("the icon is back", || has_name(&desktop, &icon.name));
+    wait_until("the icon is back", || desktop.has_name(&icon.name));
     icon.choose("Quit");
     let agent = desktop.agent.take().expect("it was started");
     assert_eq!(agent.finish().code, Some(0));
