@@ -1,5 +1,8 @@
-//! The user id that owns the peer socket of a local connection, as reported by the kernel. The only file of this crate
-//! that depends on the operating system for that.
+//! The user id that owns the peer socket of a local connection, as reported by the kernel. With its submodule, the only
+//! file of this crate that depends on the operating system for that.
+
+#[cfg(target_os = "linux")]
+mod diag;
 
 use std::{
     net::SocketAddr,
@@ -8,7 +11,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-/// Concurrent lookups. Each reads a kernel table on a blocking thread.
+/// Concurrent lookups where the kernel does not answer at once. Each reads a kernel table on a blocking thread.
 const MAX_LOOKUPS: usize = 2;
 
 /// The owner of the client's socket.
@@ -85,12 +88,14 @@ impl PeerUsers {
         if let Some(user) = peer.user.get() {
             return *user;
         }
-        let (Some(local), Ok(_turn)) = (peer.local, self.turns.acquire().await) else {
+        let Some(local) = peer.local else {
             return PeerUser::Unknown;
         };
         let address = peer.address;
-        let found = tokio::task::spawn_blocking(move || system::find(address, local)).await;
-        let user = found.unwrap_or(PeerUser::Unknown);
+        let user = match system::ask(address, local) {
+            Some(user) => user,
+            None => self.search(address, local).await,
+        };
         if user == PeerUser::Unknown {
             tracing::warn!(%address, "the user of a local connection cannot be found in /proc/net/tcp");
         } else {
@@ -98,6 +103,14 @@ impl PeerUsers {
             let _same = peer.user.set(user);
         }
         user
+    }
+
+    async fn search(&self, address: SocketAddr, local: SocketAddr) -> PeerUser {
+        let Ok(_turn) = self.turns.acquire().await else {
+            return PeerUser::Unknown;
+        };
+        let found = tokio::task::spawn_blocking(move || system::search(address, local)).await;
+        found.unwrap_or(PeerUser::Unknown)
     }
 }
 
@@ -110,7 +123,7 @@ mod system {
         net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     };
 
-    use super::PeerUser;
+    use super::{PeerUser, diag};
 
     const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
@@ -118,15 +131,21 @@ mod system {
     const MAX_TABLE_BYTES: u64 = 32 * 1024 * 1024;
 
     /// States of a client that waits for an answer: established, and its own half closed (`FIN_WAIT1`, `FIN_WAIT2`).
-    const OPEN: [&str; 3] = ["01", "04", "05"];
+    pub(super) const OPEN: [u8; 3] = [1, 4, 5];
 
     #[expect(clippy::unnecessary_wraps, reason = "other systems have no user ids")]
     pub(super) fn own_user() -> Option<u32> {
         Some(rustix::process::geteuid().as_raw())
     }
 
-    /// The owner of the socket that is bound to `client` and connected to `server`.
-    pub(super) fn find(client: SocketAddr, server: SocketAddr) -> PeerUser {
+    /// The owner of the socket that is bound to `client` and connected to `server`, if the kernel answers at once. It may
+    /// lack that (`CONFIG_INET_DIAG`), a sandbox may deny it, and it does not find a socket that is bound to an interface.
+    pub(super) fn ask(client: SocketAddr, server: SocketAddr) -> Option<PeerUser> {
+        diag::find(client, server).map(PeerUser::Id)
+    }
+
+    /// The same from the list of all sockets.
+    pub(super) fn search(client: SocketAddr, server: SocketAddr) -> PeerUser {
         for table in TABLES {
             let Ok(file) = File::open(table) else { continue };
             if let Some(id) = owner(BufReader::new(file.take(MAX_TABLE_BYTES)), client, server) {
@@ -143,6 +162,7 @@ mod system {
         table.lines().map_while(Result::ok).find_map(|line| {
             let mut fields = line.split_ascii_whitespace();
             let (local, remote, state) = (fields.nth(1)?, fields.next()?, fields.next()?);
+            let state = u8::from_str_radix(state, 16).ok()?;
             if !OPEN.contains(&state) || (address(local)?, address(remote)?) != ends {
                 return None;
             }
@@ -231,7 +251,11 @@ mod system {
         None
     }
 
-    pub(super) fn find(_: SocketAddr, _: SocketAddr) -> PeerUser {
+    pub(super) fn ask(_: SocketAddr, _: SocketAddr) -> Option<PeerUser> {
+        Some(PeerUser::Unavailable)
+    }
+
+    pub(super) fn search(_: SocketAddr, _: SocketAddr) -> PeerUser {
         PeerUser::Unavailable
     }
 }
