@@ -22,8 +22,8 @@ pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// A response up to this size needs no reservation.
 pub const FREE_ANSWER_BYTES: usize = 64 * 1024;
 
-/// For all large bodies together.
-const BODIES_BYTES: usize = 4 * MAX_BODY_BYTES;
+/// For all large bodies together: what is waiting to be parsed while two are ([`LARGE_AT_ONCE`]), and one more.
+const BODIES_BYTES: usize = 3 * MAX_BODY_BYTES;
 
 /// For all large responses together: one of the largest size and some smaller ones.
 const ANSWERS_BYTES: usize = MAX_ANSWER_BYTES + MAX_ANSWER_BYTES / 2;
@@ -109,12 +109,14 @@ impl Budget {
 
     /// Attaches a reservation to a response until it is sent. A small response needs none; a large one without `share`
     /// waits for it.
-    pub async fn hold(&self, answer: Vec<u8>, share: Option<Share>) -> Result<Bytes, Exhausted> {
+    pub async fn hold(&self, mut answer: Vec<u8>, share: Option<Share>) -> Result<Bytes, Exhausted> {
         let share = match share {
             Some(share) => trim(share, answer.len()),
             None if answer.len() <= FREE_ANSWER_BYTES => return Ok(answer.into()),
             None => acquire(&self.answers, units(answer.len().min(MAX_ANSWER_BYTES))).await?,
         };
+        // A vector grows by doubling; what is reserved is its length.
+        answer.shrink_to_fit();
         Ok(with_share(answer, share))
     }
 }

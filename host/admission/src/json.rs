@@ -1,7 +1,7 @@
 //! Scans JSON text before it is parsed: where strings end, and how much memory parsing would take. Pure; accepts any
 //! bytes.
 
-/// The largest tree that one JSON text may become. See [`tree_bytes`].
+/// The largest tree that one message may become, in JSON or XML. See [`Node`].
 pub const MAX_TREE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The index of the quote that ends the string starting at the first byte of `text`. `None` if the text ends before it.
@@ -30,17 +30,55 @@ pub fn outside_strings(text: &[u8]) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
+/// A part of a tree of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Node {
+    /// Anything in a list or a map, whatever it is.
+    Member,
+    /// A list, without its members.
+    List,
+    /// A map, without its members.
+    Map,
+}
+
+impl Node {
+    /// Upper bound of its memory, without strings: a value in a list has 32 bytes, a list room for four, a map nodes of
+    /// eleven members.
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Member => 64,
+            Self::List => 160,
+            Self::Map => 700,
+        }
+    }
+}
+
+/// Counts the memory of a tree that is built value by value, up to [`MAX_TREE_BYTES`].
+#[derive(Debug)]
+pub struct Growth(usize);
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self(MAX_TREE_BYTES)
+    }
+}
+
+impl Growth {
+    /// Counts a part before it is built.
+    pub fn add(&mut self, node: Node) -> Result<(), TooManyValues> {
+        self.0 = self.0.checked_sub(node.bytes()).ok_or(TooManyValues)?;
+        Ok(())
+    }
+}
+
 /// Upper bound of the memory of a JSON text parsed into a tree, without its strings, which are no longer than the text
-/// itself: a value in a list has 32 bytes, a list room for four, a map nodes of eleven members. Only brackets and
-/// commas count, so this is far cheaper than parsing. Text that is not JSON gives a number, too.
+/// itself. Only brackets and commas count, so this is far cheaper than parsing. Text that is not JSON gives a number,
+/// too.
 fn tree_bytes(json: &[u8]) -> usize {
-    const MEMBER: usize = 64;
-    const LIST: usize = 160;
-    const MAP: usize = 700;
     let cost = |(_, byte)| match byte {
-        b',' => MEMBER,
-        b'[' => LIST,
-        b'{' => MAP,
+        b',' => Node::Member.bytes(),
+        b'[' => Node::List.bytes(),
+        b'{' => Node::Map.bytes(),
         _ => 0,
     };
     outside_strings(json).map(cost).sum()
@@ -73,6 +111,14 @@ mod tests {
         }
         let long = format!("[\"{}\"]", ",[{\\\"".repeat(600_000));
         assert_eq!(check_tree(long.as_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn a_tree_that_is_built_is_bounded_like_one_that_is_parsed() {
+        let mut growth = Growth::default();
+        let lists = MAX_TREE_BYTES / Node::List.bytes();
+        assert!((0..lists).all(|_| growth.add(Node::List).is_ok()));
+        assert_eq!(growth.add(Node::List), Err(TooManyValues));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
     vocabulary::{fault::Fault, method::Method, params::Params},
     wire::{
         json::{self, Call, Children, JsonMessage, Named, RawParams},
-        xml_rpc,
+        xml_rpc::{self, Unreadable},
     },
 };
 
@@ -125,7 +125,14 @@ impl Caller {
 
     /// Answers an XML-RPC call; the result takes more bytes than in JSON. None if it is not a call.
     pub async fn answer_xml(&self, message: &[u8], room: &mut dyn Room) -> Option<Answer> {
-        let (method, params) = str::from_utf8(message).ok().and_then(|text| xml_rpc::read(text).ok())?;
+        let (method, params) = match xml_rpc::read(str::from_utf8(message).ok()?) {
+            Ok(call) => call,
+            Err(Unreadable::NotACall) => return None,
+            Err(Unreadable::TooManyValues(error)) => {
+                let refused = xml_rpc::answer(Err(&Fault::too_large(error)));
+                return Some(Answer::Text(refused.into_bytes()));
+            }
+        };
         let named = Named {
             method: method.into(),
             given: RawParams::Read(params),

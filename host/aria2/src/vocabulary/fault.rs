@@ -1,5 +1,6 @@
 //! Maps errors to codes and texts for aria2's clients. The only place that decides them.
 
+use admission::json::TooManyValues;
 use protocol::{RpcError, client::CallError};
 
 /// The code of every refusal by a method.
@@ -37,6 +38,11 @@ impl Fault {
             code: INVALID_REQUEST,
             message: "Invalid Request.".to_owned(),
         }
+    }
+
+    /// The parameters would take too much memory.
+    pub(crate) fn too_large(error: TooManyValues) -> Self {
+        Self::new(format!("params: {error}"))
     }
 
     /// The token is missing or wrong.

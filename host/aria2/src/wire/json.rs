@@ -246,7 +246,7 @@ impl RawParams<'_> {
         let mut params = match self {
             Self::Read(params) => params,
             Self::Text(list) => {
-                check_tree(list.as_bytes()).map_err(|error| Fault::new(format!("params: {error}")))?;
+                check_tree(list.as_bytes()).map_err(Fault::too_large)?;
                 Params(serde_json::from_str(list).map_err(|_| Fault::parse())?)
             }
         };

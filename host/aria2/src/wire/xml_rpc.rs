@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt, iter::once};
 
+use admission::json::{Growth, Node, TooManyValues};
 use bytes::Bytes;
 use metalink_reader::xml::{Event, Events, NotXml};
 use serde::{
@@ -16,98 +17,153 @@ use crate::vocabulary::{fault::Fault, params::Params};
 const HEAD: &str = "<?xml version=\"1.0\"?><methodResponse>";
 const TAIL: &str = "</methodResponse>";
 
-/// Parses a call: method name and parameters. Values are built as their tags arrive: `<value/>` needs the most memory
-/// for its length, four times that of the text.
-pub(crate) fn read(text: &str) -> Result<(String, Params), NotXml> {
-    let mut events = Events::of(text);
-    if events.child()?.is_none_or(|root| root.name() != "methodCall") {
-        return Err(NotXml);
+/// Why a text is no call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unreadable {
+    /// It is not XML, or not a call.
+    #[error("it is no XML-RPC call")]
+    NotACall,
+    /// Its parameters would take too much memory.
+    #[error(transparent)]
+    TooManyValues(#[from] TooManyValues),
+}
+
+impl From<NotXml> for Unreadable {
+    fn from(NotXml: NotXml) -> Self {
+        Self::NotACall
     }
-    let (mut method, mut params) = (None, None);
-    while let Some(tag) = events.child()? {
-        match tag.name() {
-            "methodName" if method.is_none() => method = Some(events.text()?.trim().to_owned()),
-            "params" if params.is_none() => params = Some(values(&mut events, "param", only_value)?),
-            _ => events.skip()?,
+}
+
+/// Parses a call: method name and parameters. Values are built as their tags arrive, in the memory that the same call
+/// may take in JSON.
+pub(crate) fn read(text: &str) -> Result<(String, Params), Unreadable> {
+    let (events, growth) = (Events::of(text), Growth::default());
+    Reading { events, growth }.call()
+}
+
+struct Reading<'t> {
+    events: Events<'t>,
+    growth: Growth,
+}
+
+impl Reading<'_> {
+    fn call(&mut self) -> Result<(String, Params), Unreadable> {
+        if self.events.child()?.is_none_or(|root| root.name() != "methodCall") {
+            return Err(Unreadable::NotACall);
         }
-    }
-    events.read()?;
-    let params = params.unwrap_or_default().into_iter().flatten().collect();
-    Ok((method.ok_or(NotXml)?, Params(params)))
-}
-
-/// What `read` makes of each child of this name.
-fn values<T>(
-    events: &mut Events<'_>,
-    name: &str,
-    read: impl Fn(&mut Events<'_>) -> Result<T, NotXml>,
-) -> Result<Vec<T>, NotXml> {
-    let mut values = Vec::new();
-    while let Some(tag) = events.child()? {
-        if tag.name() == name {
-            values.push(read(events)?);
-        } else {
-            events.skip()?;
-        }
-    }
-    Ok(values)
-}
-
-/// The first `value` in a `param`.
-fn only_value(events: &mut Events<'_>) -> Result<Option<Value>, NotXml> {
-    Ok(values(events, "value", value)?.into_iter().next())
-}
-
-/// A `value` without a type is a string.
-fn value(events: &mut Events<'_>) -> Result<Value, NotXml> {
-    let mut untyped = String::new();
-    loop {
-        match events.read()? {
-            Event::Text(text) => untyped.push_str(&text),
-            Event::Start(tag) => {
-                let value = typed(tag.name(), events)?;
-                events.skip()?;
-                return Ok(value);
+        let (mut method, mut params) = (None, None);
+        while let Some(tag) = self.events.child()? {
+            match tag.name() {
+                "methodName" if method.is_none() => method = Some(self.events.text()?.trim().to_owned()),
+                "params" if params.is_none() => {
+                    let mut list = Vec::new();
+                    self.each("param", |param| {
+                        list.extend(param.first_value()?);
+                        Ok(())
+                    })?;
+                    params = Some(list);
+                }
+                _ => self.events.skip()?,
             }
-            Event::End | Event::Eof => return Ok(Value::from(untyped)),
+        }
+        self.events.read()?;
+        Ok((method.ok_or(Unreadable::NotACall)?, Params(params.unwrap_or_default())))
+    }
+
+    /// Reads each child of this name; others are skipped.
+    fn each(
+        &mut self,
+        name: &str,
+        mut read: impl FnMut(&mut Self) -> Result<(), Unreadable>,
+    ) -> Result<(), Unreadable> {
+        while let Some(tag) = self.events.child()? {
+            if tag.name() == name {
+                read(self)?;
+            } else {
+                self.events.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first `value` in a `param`.
+    fn first_value(&mut self) -> Result<Option<Value>, Unreadable> {
+        let mut first = None;
+        self.each("value", |value| {
+            let value = value.value()?;
+            first.get_or_insert(value);
+            Ok(())
+        })?;
+        Ok(first)
+    }
+
+    /// A `value` without a type is a string.
+    fn value(&mut self) -> Result<Value, Unreadable> {
+        self.growth.add(Node::Member)?;
+        let mut untyped = String::new();
+        loop {
+            match self.events.read()? {
+                Event::Text(text) => untyped.push_str(&text),
+                Event::Start(tag) => {
+                    let value = self.typed(tag.name())?;
+                    self.events.skip()?;
+                    return Ok(value);
+                }
+                Event::End | Event::Eof => return Ok(Value::from(untyped)),
+            }
         }
     }
-}
 
-fn typed(name: &str, events: &mut Events<'_>) -> Result<Value, NotXml> {
-    Ok(match name {
-        "string" => events.text()?.into(),
-        "int" | "i4" | "i8" => events.text()?.trim().parse::<i64>().map_err(|_| NotXml)?.into(),
-        "double" => events.text()?.trim().parse::<f64>().map_err(|_| NotXml)?.into(),
-        "boolean" => (events.text()?.trim() == "1").into(),
-        // It stays base64, as in JSON.
-        "base64" => events.text()?.split_ascii_whitespace().collect::<String>().into(),
-        "nil" => {
-            events.skip()?;
-            Value::Null
-        }
-        "array" => {
-            let data = values(events, "data", |events| values(events, "value", value))?;
-            data.into_iter().next().ok_or(NotXml)?.into()
-        }
-        "struct" => {
-            let members = values(events, "member", member)?;
-            members.into_iter().collect::<Map<_, _>>().into()
-        }
-        _ => return Err(NotXml),
-    })
-}
-
-fn member(events: &mut Events<'_>) -> Result<(String, Value), NotXml> {
-    let (mut name, mut content) = (None, None);
-    while let Some(tag) = events.child()? {
-        match tag.name() {
-            "name" if name.is_none() => name = Some(events.text()?.into_owned()),
-            "value" if content.is_none() => content = Some(value(events)?),
-            _ => events.skip()?,
-        }
+    fn typed(&mut self, name: &str) -> Result<Value, Unreadable> {
+        let events = &mut self.events;
+        Ok(match name {
+            "string" => events.text()?.into(),
+            "int" | "i4" | "i8" => events.text()?.trim().parse::<i64>().map_err(|_| NotXml)?.into(),
+            "double" => events.text()?.trim().parse::<f64>().map_err(|_| NotXml)?.into(),
+            "boolean" => (events.text()?.trim() == "1").into(),
+            // It stays base64, as in JSON.
+            "base64" => events.text()?.split_ascii_whitespace().collect::<String>().into(),
+            "nil" => {
+                events.skip()?;
+                Value::Null
+            }
+            "array" => {
+                self.growth.add(Node::List)?;
+                let mut list = None;
+                self.each("data", |data| {
+                    let list = list.get_or_insert_with(Vec::new);
+                    data.each("value", |value| {
+                        list.push(value.value()?);
+                        Ok(())
+                    })
+                })?;
+                list.ok_or(Unreadable::NotACall)?.into()
+            }
+            "struct" => {
+                self.growth.add(Node::Map)?;
+                let mut members = Map::new();
+                self.each("member", |member| {
+                    let (name, value) = member.member()?;
+                    members.insert(name, value);
+                    Ok(())
+                })?;
+                members.into()
+            }
+            _ => return Err(Unreadable::NotACall),
+        })
     }
-    name.zip(content).ok_or(NotXml)
+
+    fn member(&mut self) -> Result<(String, Value), Unreadable> {
+        let (mut name, mut content) = (None, None);
+        while let Some(tag) = self.events.child()? {
+            match tag.name() {
+                "name" if name.is_none() => name = Some(self.events.text()?.into_owned()),
+                "value" if content.is_none() => content = Some(self.value()?),
+                _ => self.events.skip()?,
+            }
+        }
+        name.zip(content).ok_or(Unreadable::NotACall)
+    }
 }
 
 /// The answer to a call.
@@ -308,7 +364,27 @@ mod tests {
             "<methodCall><methodName>m</methodName></methodCall><x/>",
             "<methodCall><methodName>m</methodName>",
         ] {
-            assert_eq!(read(bad), Err(NotXml), "{bad}");
+            assert_eq!(read(bad), Err(Unreadable::NotACall), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_multiplies_in_memory_is_refused_and_what_is_merely_long_is_not() {
+        const BYTES: usize = 4 * 1024 * 1024;
+        let with = |data: &str| {
+            format!(
+                "<methodCall><methodName>m</methodName><params><param><value><array><data>{data}</data></array></value>\
+                 </param></params></methodCall>"
+            )
+        };
+        let list = "<value><array><data/></array></value>";
+        let map = "<value><struct/></value>";
+        for bomb in ["<value/>", list, map] {
+            let bomb = with(&bomb.repeat(BYTES / bomb.len()));
+            assert!(read(&bomb) == Err(Unreadable::TooManyValues(TooManyValues)));
+        }
+        for long in ["a".repeat(BYTES), "<a/>".repeat(BYTES / 4)] {
+            assert!(read(&with(&long)).is_ok());
         }
     }
 

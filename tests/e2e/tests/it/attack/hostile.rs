@@ -18,6 +18,15 @@ pub(super) fn zeros(bytes: usize) -> String {
     format!("[{}0]", "0,".repeat((bytes - 3) / 2))
 }
 
+/// An XML-RPC call of so many bytes in which every value costs eight of them.
+pub(super) fn many_values(bytes: usize) -> String {
+    let begin = "<methodCall><methodName>a</methodName><params><param><value><array><data>";
+    let end = "</data></array></value></param></params></methodCall>";
+    let value = "<value/>";
+    let count = (bytes - begin.len() - end.len()) / value.len();
+    [begin, &value.repeat(count), end].concat()
+}
+
 fn lines(headers: &[(&str, &str)]) -> String {
     let lines = headers.iter().flat_map(|(name, value)| [name, ": ", value, "\r\n"]);
     lines.collect()

@@ -141,6 +141,11 @@ fn a_completed_download_is_told_signed_and_secrets_stay_secret() {
     let request = arrived(&origin, "/hook").remove(1);
     assert_eq!(request.header("authorization"), Some(HEADER));
     assert!(request.header("x-svc-signature").is_some());
+    // It is written once the receiver has answered, which is after it arrived.
+    wait_until("the delivery is in the log", || {
+        log = rpc.call("daemon.webhook.get", &json!({})).expect("it answers");
+        log["deliveries"][0]["status"] == "delivered"
+    });
     rpc.call("daemon.webhook.clearDeliveries", &json!({}))
         .expect("it answers");
     let log = rpc.call("daemon.webhook.get", &json!({})).expect("it answers");
