@@ -238,7 +238,6 @@ export interface Words {
   "details.noFiles": null;
   "details.noHistory": null;
   "details.noPeers": null;
-  "details.noServers": null;
   "details.noSpeed": null;
   "details.none": null;
   "details.now": null;
@@ -261,8 +260,8 @@ export interface Words {
   "details.saved.toast": null;
   "details.segments": null;
   "details.segmentsField": null;
+  "details.sending": null;
   "details.sequential": null;
-  "details.servers": null;
   "details.size": null;
   "details.sources": null;
   "details.speed": null;

@@ -12,6 +12,7 @@ export interface Methods {
   "daemon.task.list": { params: undefined; result: TaskDto[] };
   "daemon.task.get": { params: TaskIdParams; result: TaskDto };
   "daemon.task.activity": { params: ActivityParams; result: ActivityPage };
+  "daemon.task.sources": { params: TaskIdParams; result: TaskSources };
   "daemon.task.create": { params: CreateTaskParams; result: CreatedTask };
   "daemon.task.createMany": { params: CreateTasksParams; result: CreatedTasks };
   "daemon.task.pause": { params: TaskIdParams; result: OkResult };
@@ -170,6 +171,7 @@ export const methodNames = [
   "daemon.task.list",
   "daemon.task.get",
   "daemon.task.activity",
+  "daemon.task.sources",
   "daemon.task.create",
   "daemon.task.createMany",
   "daemon.task.pause",
@@ -451,7 +453,7 @@ export interface ActivityEntry {
   taskId: string;
   /** The time in Unix milliseconds. */
   timestampMs: number;
-  /** `status`, `notice`, `retry` or `skipped`; newer kinds may follow. */
+  /** `status`, `notice`, `source` (one of several failed), `retry` or `skipped`; newer kinds may follow. */
   kind: string;
   /** The message, as text for users. */
   message: string;
@@ -3428,6 +3430,16 @@ export interface SnapshotResult<S = DaemonSnapshot> {
   body: SnapshotBody<S>;
 }
 
+/** Why a source failed. */
+export interface SourceFailureDto {
+  /** The time in Unix milliseconds. */
+  timestampMs: number;
+  /** The kind of the failure, as in `errorKind` of a task. */
+  errorKind: string;
+  /** The message, as text for users. */
+  message: string;
+}
+
 /** Params of `daemon.task.setSpeedLimit`. */
 export interface SpeedLimitParams {
   /** The task. */
@@ -3573,6 +3585,21 @@ export interface TaskRuntimeDto {
   segments: SegmentDto[];
   /** The servers that send, with their connections. */
   servers?: ServerDto[];
+}
+
+/** A source of a task. */
+export interface TaskSource {
+  /** Its URL, without a password. */
+  url: string;
+  /** Its last failure beside other sources, as far back as the task's history goes. Of the only source of a task, the
+   * task's own failure tells. */
+  failure?: SourceFailureDto;
+}
+
+/** Result of `daemon.task.sources`. */
+export interface TaskSources {
+  /** The task's URL and its mirrors; then others that failed: links that its plugin found, and URLs that were replaced. */
+  sources: TaskSource[];
 }
 
 /** A task's state, by its number on the wire. */

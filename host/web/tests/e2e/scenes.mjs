@@ -719,6 +719,34 @@ export const scenes = {
     },
   },
 
+  'the sources of a task tell why they failed': {
+    async run({ page, url, origin, service, check }) {
+      const closed = 'http://127.0.0.1:1/closed.bin';
+      const file = `${origin.url}/file/three-sources.bin?size=90000000&rate=200000`;
+      const quick = `${origin.url}/file/two-sources.bin?size=4000`;
+      await service.api('POST', 'tasks', { url: `${origin.url}/status/404/three-sources.bin`, mirrors: [closed, file], segments: 1 });
+      await service.api('POST', 'tasks', { url: closed, mirrors: [quick], fileName: 'two-sources.bin' });
+      await signIn(page, url, KEY);
+      await openRow(page, row(page, 'three-sources.bin'));
+      await page.getByRole('tab', { name: 'Sources' }).click();
+      const source = (text) => page.getByRole('tabpanel').getByRole('listitem').filter({ hasText: text });
+      await source('/status/404/').getByText('The file is not at this link').waitFor();
+      await source(closed).getByText('The server does not accept connections').waitFor();
+      await source(file).getByText(/sends now · 1 connection/).waitFor();
+      equal(await page.getByRole('tabpanel').getByRole('listitem').count(), 3, 'sources');
+      await check('sources while one sends');
+      await page.getByRole('complementary').getByRole('button', { name: 'Pause' }).click();
+      await source(file).getByText('sends now').waitFor({ state: 'hidden' });
+      await row(page, 'two-sources.bin').getByText('Done').waitFor();
+      await row(page, 'two-sources.bin').click();
+      await source(quick).waitFor();
+      await source(closed).getByText('The server does not accept connections').waitFor();
+      await check('sources of a finished task');
+      await page.getByRole('tab', { name: 'History' }).click();
+      await page.getByRole('tabpanel').getByText(/closed\.bin failed/).waitFor();
+    },
+  },
+
   'every screen opens and axe finds nothing': {
     async run({ page, url, check }) {
       await signIn(page, url, KEY);
