@@ -296,6 +296,7 @@ methods! {
         GatewayRevealToken = "agent.gateway.revealToken" (()) -> RevealedToken,
         PageTicket = "agent.page.ticket" (()) -> OpenTicket,
         PreferencesGet = "agent.preferences.get" (()) -> Preferences,
+        PreferencesSchema = "agent.preferences.schema" (()) -> ConfigSchema,
         PreferencesPatch = "agent.preferences.patch" (PreferencesPatch) -> PreferencesPatched,
         FindTasks = "agent.task.find" (FindTasksParams) -> FoundTasks,
         ShowRun = "agent.task.run" (TaskIdParams) -> Option<TaskRuntimeDto>,

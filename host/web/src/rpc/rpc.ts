@@ -148,6 +148,7 @@ export interface Methods {
   "agent.gateway.revealToken": { params: undefined; result: RevealedToken };
   "agent.page.ticket": { params: undefined; result: OpenTicket };
   "agent.preferences.get": { params: undefined; result: Preferences };
+  "agent.preferences.schema": { params: undefined; result: ConfigSchema };
   "agent.preferences.patch": { params: PreferencesPatch; result: PreferencesPatched };
   "agent.task.find": { params: FindTasksParams; result: FoundTasks };
   "agent.task.run": { params: TaskIdParams; result: TaskRuntimeDto | null };
@@ -307,6 +308,7 @@ export const methodNames = [
   "agent.gateway.revealToken",
   "agent.page.ticket",
   "agent.preferences.get",
+  "agent.preferences.schema",
   "agent.preferences.patch",
   "agent.task.find",
   "agent.task.run",
@@ -671,7 +673,8 @@ export interface ConfigPatch {
   unset?: string[];
 }
 
-/** Result of `daemon.config.schema` and `agent.gateway.schema`: every setting, in the order in which people look for them. */
+/** Result of `daemon.config.schema`, `agent.gateway.schema` and `agent.preferences.schema`: every setting, in the order in
+ * which people look for them. */
 export interface ConfigSchema {
   /** The settings. */
   settings: SettingDto[];
@@ -3264,9 +3267,10 @@ export interface SetPluginPinnedParams {
 
 /** What a setting is, and what it may be. */
 export interface SettingDto {
-  /** The key, or the member of `agent.gateway.patch`. */
+  /** The key, the member of `agent.gateway.patch`, or the name in `agent.preferences.patch`. */
   key: string;
-  /** The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks` or `access`. */
+  /** The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks`, `access` or
+   * `desktop`. */
   group: string;
   /** What its text is. */
   kind: SettingKind;

@@ -1,6 +1,6 @@
 // What people do, against the real service. Each scene gets its own service, origin and browser context.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { encode } from 'uqr';
@@ -744,6 +744,68 @@ export const scenes = {
       await check('sources of a finished task');
       await page.getByRole('tab', { name: 'History' }).click();
       await page.getByRole('tabpanel').getByText(/closed\.bin failed/).waitFor();
+      // Nothing opens files here: this is no desktop.
+      await page.getByRole('tab', { name: 'Overview' }).click();
+      await page.getByRole('button', { name: 'Save to this device' }).waitFor();
+      equal(await page.getByRole('button', { name: 'Show in folder' }).count(), 0, 'buttons that open a folder');
+    },
+  },
+
+  'a desktop opens files from the page, and obeys its preferences': {
+    isDesktop: true,
+    // It has no set-up to ask about.
+    allowed: [/status of 404/],
+    async run({ page, url, origin, service, check }) {
+      const opened = async (path) => {
+        for (let left = 100; service.opened.at(-1) !== path; left--) {
+          if (left === 0) throw new Error(`${JSON.stringify(service.opened)} was opened instead of ${path}`);
+          await page.waitForTimeout(50);
+        }
+      };
+      await signIn(page, url, KEY);
+      await add(page, `${origin.url}/file/a film.mkv?size=5000`);
+      await row(page, 'a film.mkv').getByText('Done').waitFor();
+      await openRow(page, row(page, 'a film.mkv'));
+      const film = join(service.saveDir, 'a film.mkv');
+      await page.getByRole('button', { name: 'Open', exact: true }).click();
+      await opened(film);
+      await page.getByRole('button', { name: 'Show in folder' }).click();
+      await opened(service.saveDir);
+      await check('a file that can be opened');
+      await row(page, 'a film.mkv').getByRole('button', { name: /Actions for/ }).click();
+      await page.getByRole('menuitem', { name: 'Show in folder' }).waitFor();
+      await page.getByRole('menuitem', { name: /^Open/ }).click();
+      await opened(film);
+      // A file that is gone, and one that is a program: the cause is told.
+      rmSync(film);
+      await page.getByRole('button', { name: 'Open', exact: true }).click();
+      await page.getByText('the file is gone').waitFor();
+      await add(page, `${origin.url}/file/setup.exe?size=5000`);
+      await row(page, 'setup.exe').getByText('Done').waitFor();
+      await row(page, 'setup.exe').click();
+      await page.keyboard.press('o');
+      await page.getByText('this is a program').waitFor();
+      equal(service.opened.length, 3, 'opened files');
+      // Preferences act at once, and are found.
+      await page.evaluate(() => (location.hash = '#/settings/desktop'));
+      const preferences = async () => {
+        const run = (...words) => execFileSync(service.binary, words, { env: { ...process.env, SVC_URL: service.url, SVC_TOKEN: KEY }, encoding: 'utf8' });
+        return ['confirmation', 'notify_finished', 'tray'].map((name) => run('config', 'server', 'get', name).trim());
+      };
+      await page.getByRole('switch', { name: 'Icon in the tray' }).waitFor();
+      equal(await preferences(), ['window', 'true', 'true'], 'preferences at first');
+      await check('settings of a desktop');
+      await page.getByRole('switch', { name: 'Announce finished downloads' }).click();
+      await page.getByRole('switch', { name: 'Icon in the tray' }).click();
+      await page.getByLabel('Confirm downloads from browsers in').selectOption('notification');
+      await page.getByRole('button', { name: 'Reset Confirm downloads from browsers in' }).waitFor();
+      await page.getByRole('button', { name: 'Reset Icon in the tray' }).click();
+      await page.getByRole('button', { name: 'Reset Icon in the tray' }).waitFor({ state: 'hidden' });
+      equal(await preferences(), ['notification', 'false', 'true'], 'preferences that were set');
+      equal(await page.getByRole('region', { name: 'Changes that are not saved' }).count(), 0, 'bars of what is not saved');
+      await page.getByRole('searchbox', { name: 'Search the settings' }).fill('notify_finished');
+      await page.getByText('1 setting found').waitFor();
+      equal(await page.getByRole('switch', { name: 'Announce finished downloads' }).isChecked(), false, 'the switch that was found');
     },
   },
 
