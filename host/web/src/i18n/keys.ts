@@ -676,6 +676,9 @@ export interface Words {
   "look.density": null;
   "look.language": null;
   "look.light": null;
+  "look.notify": null;
+  "look.notifyDenied": null;
+  "look.notifyHelp": null;
   "look.singleKeys": null;
   "look.singleKeysHelp": null;
   "look.system": null;

@@ -489,7 +489,7 @@ export const scenes = {
 
   'a phone shows everything, from 320 pixels on': {
     options: { width: 390, height: 844, isTouch: true },
-    async run({ page, url, origin, service, check }) {
+    async run({ page, context, url, origin, service, check }) {
       await service.api('POST', 'tasks', { url: `${origin.url}/file/on-a-phone-with-a-long-name-that-is-cut.bin?size=90000000&rate=100000` });
       await service.api('POST', 'tasks', { url: `${origin.url}/gone/gone.bin` });
       await signIn(page, url, KEY);
@@ -516,6 +516,17 @@ export const scenes = {
       await check('phone add');
       await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).tap();
       await row(page, 'added.bin').waitFor();
+      // The browser announces finished downloads if it may, which is asked for by the switch.
+      await page.evaluate(() => (location.hash = '#/settings/page'));
+      const notify = page.getByRole('switch', { name: 'Notify when downloads finish' });
+      await notify.tap();
+      await page.getByText('This browser does not allow notifications of this page').waitFor();
+      equal(await notify.isChecked(), false, 'the switch that the browser refused');
+      await check('phone settings');
+      await context.grantPermissions(['notifications']);
+      await notify.tap();
+      await page.getByText('By this browser, while the page is open and hidden.').waitFor();
+      equal(await notify.isChecked(), true, 'the switch that the browser allowed');
     },
   },
 
@@ -803,6 +814,13 @@ export const scenes = {
       await page.getByRole('button', { name: 'Reset Icon in the tray' }).waitFor({ state: 'hidden' });
       equal(await preferences(), ['notification', 'false', 'true'], 'preferences that were set');
       equal(await page.getByRole('region', { name: 'Changes that are not saved' }).count(), 0, 'bars of what is not saved');
+      // What is asked for and then not wanted leaves its switch off.
+      await page.evaluate(() => (location.hash = '#/settings/access'));
+      const lan = page.getByRole('switch', { name: 'Other devices may connect' });
+      await lan.click();
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('alertdialog').waitFor({ state: 'hidden' });
+      equal(await lan.isChecked(), false, 'the switch of what was not wanted');
       await page.getByRole('searchbox', { name: 'Search the settings' }).fill('notify_finished');
       await page.getByText('1 setting found').waitFor();
       equal(await page.getByRole('switch', { name: 'Announce finished downloads' }).isChecked(), false, 'the switch that was found');
