@@ -17,7 +17,10 @@ use crate::{
         task_list::Task,
         tasks::Change,
     },
-    settings::switches::{self, Settings},
+    settings::{
+        preference::{AFTER_FINISH, CONFIRMATION, DO_NOT_DISTURB, KEEP_AWAKE, NOTIFY_FINISHED, TRAY},
+        switches::Settings,
+    },
     surface::{open, session, state::App, takeover},
 };
 
@@ -59,17 +62,17 @@ pub struct DeskView {
     pub finished: Vec<FinishedTask>,
     /// How many have completed beside those.
     pub more_finished: usize,
-    /// Finished tasks are shown: `notify_finished`, which is on unless it was switched off.
+    /// Finished tasks are shown: `notify_finished`.
     pub notify_finished: bool,
     /// Nothing is shown unasked: `do_not_disturb`.
     pub do_not_disturb: bool,
-    /// The computer stays awake while tasks transfer: `keep_awake`, which is on unless it was switched off.
+    /// The computer stays awake while tasks transfer: `keep_awake`.
     pub keep_awake: bool,
-    /// An icon is in the tray: `tray`, which is on unless it was switched off.
+    /// An icon is in the tray: `tray`.
     pub tray: bool,
     /// Download speed in bytes per second.
     pub download_bps: u64,
-    /// What follows the last download: `after_finish`, empty for nothing.
+    /// What follows the last download: `after_finish`, usually `nothing`.
     pub after_finish: String,
 }
 
@@ -210,8 +213,6 @@ impl Desk {
     pub fn view(&mut self) -> DeskView {
         let (finished, more_finished) = self.newly_finished();
         let settings = self.app.gate.settings.current();
-        let preference = |name: &str| settings.preferences.values.get(name);
-        let is_on = |name: &str, usual: bool| preference(name).and_then(switches::is_on).unwrap_or(usual);
         let is_known = self.app.daemon.known().is_ok();
         let (tasks, unfinished, active, download_bps) = self.app.daemon.hub.with_tasks(|tasks| {
             let stats = tasks.stats();
@@ -230,18 +231,15 @@ impl Desk {
             active,
             open_windows: windows.open,
             total_windows: windows.total,
-            confirms_in_window: preference("confirmation").and_then(Value::as_str) != Some("notification"),
+            confirms_in_window: settings.choice(&CONFIRMATION) != "notification",
             finished,
             more_finished,
-            notify_finished: is_on("notify_finished", true),
-            do_not_disturb: is_on("do_not_disturb", false),
-            keep_awake: is_on("keep_awake", true),
-            tray: is_on("tray", true),
+            notify_finished: settings.prefers(&NOTIFY_FINISHED),
+            do_not_disturb: settings.prefers(&DO_NOT_DISTURB),
+            keep_awake: settings.prefers(&KEEP_AWAKE),
+            tray: settings.prefers(&TRAY),
             download_bps,
-            after_finish: preference("after_finish")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned(),
+            after_finish: settings.choice(&AFTER_FINISH),
         }
     }
 
@@ -270,7 +268,7 @@ impl Desk {
     /// Removes what was to follow the last download: it is asked for once.
     pub async fn clear_after_finish(&self) -> Result<(), String> {
         let patch = PreferencesPatch {
-            values: std::iter::once(("after_finish".to_owned(), Value::Null)).collect(),
+            values: std::iter::once((AFTER_FINISH.name.to_owned(), Value::Null)).collect(),
             sync: false,
         };
         let settings = &self.app.gate.settings;

@@ -53,6 +53,7 @@ pub use opener::OpenRequest;
 pub use settings::{
     config::{Config, DEFAULT_PORT, Edition, PresetKey, RestartRequest},
     file::{DirectoryError, Holder, Stored, holder, stored},
+    preference::{PREFERENCES, Preference},
     switches::fresh_switches,
 };
 pub use surface::{mcp::mcp_tools, routes::openapi};

@@ -34,6 +34,12 @@ impl Opener {
         receiver
     }
 
+    /// Whether a desktop is attended to.
+    pub(crate) fn is_attached(&self) -> bool {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sender.as_ref().is_some_and(|sender| !sender.is_closed())
+    }
+
     /// Sends a request, and waits until the file is opened.
     pub(crate) async fn open(&self, path: PathBuf, reveal: bool) -> Result<(), RpcError> {
         let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();

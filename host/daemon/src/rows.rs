@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::TaskId;
-use protocol::{ActivityEntry, LinkRow, LinkRows, TaskStatus};
+use protocol::{ActivityEntry, LinkRow, LinkRows, SourceFailureDto, TaskStatus};
 use store::{
     MigrationSet, ReadError, SealError, SealedColumn, Store, Vault, WriteError,
     sql::{self, OptionalExtension as _, Row, Transaction},
@@ -20,6 +20,7 @@ pub const MIGRATIONS: MigrationSet = MigrationSet {
         include_str!("version_2.sql"),
         include_str!("version_3.sql"),
         include_str!("version_4.sql"),
+        include_str!("version_5.sql"),
     ],
 };
 
@@ -213,6 +214,16 @@ pub(crate) struct Activity {
     pub(crate) status: Option<TaskStatus>,
     /// The code of the failure that the entry tells of.
     pub(crate) error_kind: Option<&'static str>,
+    pub(crate) source: Option<FailedSource>,
+}
+
+/// The source that an entry tells of.
+#[derive(Debug, Clone)]
+pub(crate) struct FailedSource {
+    /// Its URL, as it is shown.
+    pub(crate) url: String,
+    /// The message without the URL.
+    pub(crate) reason: String,
 }
 
 impl Activity {
@@ -231,8 +242,8 @@ impl Activity {
 
 /// Inserts entries, deletes the histories of deleted tasks, and enforces the bounds.
 pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Activity], gone: &[TaskId]) -> sql::Result<()> {
-    let mut insert =
-        transaction.prepare_cached("INSERT OR REPLACE INTO daemon_activity VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    let mut insert = transaction
+        .prepare_cached("INSERT OR REPLACE INTO daemon_activity VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
     for entry in entries {
         let status = entry.status.map(|status| status as u8);
         insert.execute((
@@ -243,6 +254,8 @@ pub(crate) fn save_history(transaction: &Transaction<'_>, entries: &[Activity], 
             &entry.message,
             status,
             entry.error_kind,
+            entry.source.as_ref().map(|source| &source.url),
+            entry.source.as_ref().map(|source| &source.reason),
         ))?;
     }
     let mut trim = transaction.prepare_cached(
@@ -303,6 +316,31 @@ pub(crate) async fn read_history(
         .await
 }
 
+/// The last failure of each source of a task, the newest first.
+pub(crate) async fn read_failed_sources(
+    store: &Store,
+    task: TaskId,
+) -> Result<Vec<(String, SourceFailureDto)>, ReadError> {
+    store
+        .read(move |connection| {
+            // The other columns are those of the row with the greatest id.
+            let query = "SELECT max(id), at_ms, error_kind, reason, source FROM daemon_activity \
+                         WHERE task = ?1 AND source IS NOT NULL GROUP BY source ORDER BY 1 DESC";
+            connection
+                .prepare_cached(query)?
+                .query_map([task.as_bytes()], |row| {
+                    let failure = SourceFailureDto {
+                        timestamp_ms: row.get(1)?,
+                        error_kind: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+                        message: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+                    };
+                    Ok((row.get(4)?, failure))
+                })?
+                .collect()
+        })
+        .await
+}
+
 fn read_entry(row: &Row<'_>, task: TaskId) -> sql::Result<ActivityEntry> {
     let status: Option<u8> = row.get(4)?;
     Ok(ActivityEntry {
@@ -324,6 +362,56 @@ mod tests {
         namespace: "daemon",
         steps: &[include_str!("version_1.sql"), include_str!("version_2.sql")],
     };
+
+    #[tokio::test]
+    async fn of_each_source_the_last_failure_is_kept_the_newest_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path().join("db"), &[MIGRATIONS]).unwrap();
+        let task = |number| TaskId::from_bytes([number; 16]);
+        let failed = |id, number, url: &str, kind| Activity {
+            id,
+            task: task(number),
+            at_ms: id * 10,
+            kind: "source",
+            message: format!("{url} failed: reason {id}"),
+            status: None,
+            error_kind: Some(kind),
+            source: Some(FailedSource {
+                url: url.to_owned(),
+                reason: format!("reason {id}"),
+            }),
+        };
+        let entries = [
+            failed(1, 7, "http://a/", "timeout"),
+            failed(2, 7, "http://b/", "connect"),
+            failed(3, 7, "http://a/", "not-found"),
+            failed(4, 8, "http://b/", "gone"),
+            Activity {
+                source: None,
+                ..failed(5, 7, "", "gone")
+            },
+        ];
+        store
+            .write(move |transaction| save_history(transaction, &entries, &[]))
+            .await
+            .unwrap();
+        let expected = |url: &str, id: i64, kind: &str| {
+            let failure = SourceFailureDto {
+                timestamp_ms: id * 10,
+                error_kind: kind.to_owned(),
+                message: format!("reason {id}"),
+            };
+            (url.to_owned(), failure)
+        };
+        assert_eq!(
+            read_failed_sources(&store, task(7)).await.unwrap(),
+            [
+                expected("http://a/", 3, "not-found"),
+                expected("http://b/", 2, "connect")
+            ]
+        );
+        store.close().await;
+    }
 
     #[tokio::test]
     async fn a_history_without_kinds_of_failures_is_read_and_continued() {
@@ -348,6 +436,7 @@ mod tests {
             message: "no route".to_owned(),
             status: Some(TaskStatus::Error),
             error_kind: Some("connect"),
+            source: None,
         };
         let expected = failed.view();
         store

@@ -402,6 +402,10 @@ impl Driver {
                 task,
                 message: message.into(),
             }),
+            RunEvent::SourceFailed(source) => self.emit(Event::SourceFailed {
+                task,
+                source: Arc::new(source),
+            }),
             RunEvent::Retrying { failure, wait_ms } => self.emit(Event::AttemptFailed {
                 task,
                 failure: Arc::new(failure),

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::sync::broadcast;
-use transfer::{Failure, Progress};
+use transfer::{Failure, Progress, SourceFailure};
 
 use crate::{
     model::group::Group,
@@ -28,6 +28,13 @@ pub enum Event {
         task: TaskId,
         /// The text.
         message: Arc<str>,
+    },
+    /// One of several sources of a run failed.
+    SourceFailed {
+        /// Whose run.
+        task: TaskId,
+        /// Which, and why.
+        source: Arc<SourceFailure>,
     },
     /// A run repeats a failed attempt after a wait; the task stays running.
     AttemptFailed {

@@ -227,6 +227,10 @@ impl<W: Iterator<Item = (usize, TaskSpec)>> Drive<'_, W> {
         match event {
             Event::TasksChanged(tasks) => tasks.iter().for_each(|task| self.changed(task)),
             Event::Notice { task, message } => self.ledger.report(*task, &render::Event::Notice(message), screen),
+            Event::SourceFailed { task, source } => {
+                self.ledger
+                    .report(*task, &render::Event::Notice(&source.to_string()), screen);
+            }
             Event::AttemptFailed { task, failure, wait } => {
                 self.ledger
                     .report(*task, &render::Event::Retrying { failure, wait: *wait }, screen);

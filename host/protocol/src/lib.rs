@@ -115,8 +115,9 @@ pub use record::task::{
     ActivityEntry, ActivityPage, ActivityParams, BlobResult, ChangeTaskParams, ChangeUrlParams, ChangedTask,
     CreateTaskParams, CreateTaskRequest, CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams,
     DeleteTasksParams, FindTasksParams, FoundTasks, GroupDeleteParams, GroupIdParams, LoginNeedDto, OpenTaskParams,
-    RenameTaskParams, RequestBody, Requester, SeedLimitParams, SegmentDto, ServerDto, SpeedLimitParams, TaskDto,
-    TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskStatus, TaskTagsParams,
+    RenameTaskParams, RequestBody, Requester, SeedLimitParams, SegmentDto, ServerDto, SourceFailureDto,
+    SpeedLimitParams, TaskDto, TaskIdParams, TaskIdsParams, TaskRuntimeDto, TaskSource, TaskSources, TaskStatus,
+    TaskTagsParams,
 };
 pub use record::thunder::unwrapped;
 pub use record::torrent::{

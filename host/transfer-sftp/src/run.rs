@@ -9,7 +9,7 @@ mod worker;
 use std::{sync::Arc, time::SystemTime};
 
 use transfer::{
-    Failure, Job, Outcome,
+    Failure, Job, Outcome, SafeUrl,
     run::logins::{Attempts, Opening, Work, drive},
 };
 
@@ -30,6 +30,10 @@ pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
 impl Attempts for Run {
     fn work(&self) -> &Work {
         &self.work
+    }
+
+    fn url(&self) -> &SafeUrl {
+        &self.server().access.url
     }
 
     fn urls(&self) -> usize {

@@ -55,6 +55,6 @@ pub use source::{
 pub use template::Template;
 pub use transport::{
     ConnectionPlan, Directory, DirectoryFile, Discarded, Finished, Job, LeftoversFuture, ListFuture, Outcome, Progress,
-    Purpose, Receipt, Report, Reporter, Reports, RunEvent, RunFuture, SPEED_WINDOW, SegmentView, ServerView, Stage,
-    Target, Transport,
+    Purpose, Receipt, Report, Reporter, Reports, RunEvent, RunFuture, SPEED_WINDOW, SegmentView, ServerView,
+    SourceFailure, SourceFate, Stage, Target, Transport,
 };

@@ -9,6 +9,7 @@ mod host_caps;
 pub mod logins;
 pub mod plan;
 pub mod retries;
+mod sources;
 pub mod upkeep;
 pub mod walk;
 
@@ -17,6 +18,7 @@ pub use disk::Disk;
 pub use host_caps::HostCaps;
 pub use plan::{Pace, Plan, WorkerId};
 pub use retries::Retries;
+pub use sources::SourceReports;
 pub use upkeep::Upkeep;
 
 /// A file smaller than this gets no journal in a command-line run: fetching it again costs less than the journal.

@@ -208,6 +208,36 @@ pub struct Progress {
     pub servers: Arc<[ServerView]>,
 }
 
+/// A source of several that failed. The run goes on with the others as long as it can.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFailure {
+    /// Its URL.
+    pub url: SafeUrl,
+    /// Why.
+    pub failure: Failure,
+    /// What becomes of it.
+    pub fate: SourceFate,
+}
+
+/// What becomes of a source that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceFate {
+    /// It may be asked again in this run.
+    Kept,
+    /// It is no longer used in this run.
+    Dropped,
+}
+
+impl fmt::Display for SourceFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, failure, fate } = self;
+        match fate {
+            SourceFate::Kept => write!(f, "{url} failed: {failure}"),
+            SourceFate::Dropped => write!(f, "{url} is no longer used: {failure}"),
+        }
+    }
+}
+
 /// An event of a run. Events are ordered and none is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEvent {
@@ -222,6 +252,8 @@ pub enum RunEvent {
     Landing(Landing),
     /// A message for the user, such as "the file changed at the server: starting over".
     Notice(String),
+    /// One of several sources failed.
+    SourceFailed(SourceFailure),
     /// An attempt failed and will be repeated after the wait.
     Retrying {
         /// Why.

@@ -3,7 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::switches::{PORTS, Settings, is_on};
+use super::{
+    preference::is_on,
+    switches::{PORTS, Settings},
+};
 use crate::{access::key::AccessKey, settings::config::Edition};
 
 /// The prefix of the previous product's names.

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     access::key::{AccessKey, KeyDigest, NoRandom, WeakKey},
-    settings::config::{DEFAULT_PORT, Edition, PresetKey},
+    settings::{
+        config::{DEFAULT_PORT, Edition, PresetKey},
+        preference::{Preference, SILENT},
+    },
 };
 
 pub(crate) const STORED_VERSION: u32 = 1;
@@ -34,9 +37,6 @@ impl Listening {
         self.edition != Edition::Headless && self.address.ip().is_loopback()
     }
 }
-
-/// The preference that disables the question whether a download is wanted.
-const SILENT: &str = "silent_download_enabled";
 
 /// The settings, in their stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,14 +253,18 @@ impl Settings {
     }
 
     /// Whether a preference is on.
-    pub(crate) fn prefers(&self, preference: &str) -> bool {
-        let switch = self.preferences.values.get(preference);
-        switch.and_then(is_on) == Some(true)
+    pub(crate) fn prefers(&self, preference: &Preference) -> bool {
+        preference.is_on(self.preferences.values.get(preference.name))
+    }
+
+    /// The choice of a preference.
+    pub(crate) fn choice(&self, preference: &Preference) -> String {
+        preference.in_force(self.preferences.values.get(preference.name))
     }
 
     /// Whether a desktop creates tasks that others hand over without asking its user.
     pub(crate) fn is_silent(&self) -> bool {
-        self.prefers(SILENT)
+        self.prefers(&SILENT)
     }
 
     /// Whether paired devices may call, and new ones may be paired.
@@ -282,19 +286,6 @@ const fn is_usual() -> bool {
 pub fn fresh_switches(edition: Edition) -> GatewayStatusDto {
     let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), DEFAULT_PORT);
     Settings::fresh(edition).status(Listening { edition, address })
-}
-
-/// The value of a switch: a boolean, or a string of older user interfaces; none if it is neither.
-pub(crate) fn is_on(switch: &serde_json::Value) -> Option<bool> {
-    match switch {
-        serde_json::Value::Bool(is_on) => Some(*is_on),
-        serde_json::Value::String(word) => match word.as_str() {
-            "true" | "1" => Some(true),
-            "false" | "0" | "" => Some(false),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,15 @@ use std::path::{Component, Path, PathBuf};
 
 use protocol::{ErrorCode, OpenTaskParams, RpcError, TaskDto, TaskStatus};
 
-use crate::surface::state::App;
+use crate::{access::peer_user::Peer, gate::sender::Sender, surface::state::App};
+
+/// Whether a process of the service's own user sent this from this machine; without an origin it is not known.
+pub(crate) async fn is_own_users(app: &App, origin: Option<&(Peer, Sender)>) -> bool {
+    match origin {
+        Some((peer, sender)) => app.gate.is_own_users(peer, sender).await,
+        None => false,
+    }
+}
 
 /// Answers `agent.task.open`. `is_own_user` is whether a process of the service's own user sent it from this machine.
 pub(crate) async fn open(app: &App, is_own_user: bool, params: OpenTaskParams) -> Result<(), RpcError> {

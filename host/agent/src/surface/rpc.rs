@@ -33,7 +33,7 @@ use crate::{
         hub::{Hub, Reader},
         tasks::{Listing, Projection, beginning_with},
     },
-    settings::{config::Edition, file::ChangeError, schema},
+    settings::{config::Edition, file::ChangeError, preference, schema},
     surface::{
         link, open, session,
         socket::{self, End, Sender},
@@ -231,7 +231,7 @@ impl Connection {
     /// Answers a call, or forwards it to the daemon.
     async fn dispatch(&mut self, id: &Id, method: Method, request: &Request) -> Result<Answered, RpcError> {
         let answer = match method {
-            Method::SystemHello => self.hello(request).and_then(|result| encode(&result)),
+            Method::SystemHello => self.hello(request).await.and_then(|result| encode(&result)),
             Method::SystemPing => encode(&OkResult::OK),
             Method::SystemSnapshot => {
                 let (snapshot, reader) = self.app.daemon.hub.snapshot(&head(id));
@@ -278,7 +278,7 @@ impl Connection {
         self.app.daemon.known().map_err(RpcError::from)
     }
 
-    fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
+    async fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
         if self.is_initialized {
             return Err(conflict("hello was said already"));
         }
@@ -293,13 +293,16 @@ impl Connection {
             .capabilities
             .iter()
             .any(|known| known == capability::CLIENT_SPARSE);
+        let opens = (self.app.opener.is_attached() && open::is_own_users(&self.app, self.origin.as_ref()).await)
+            .then_some(capability::AGENT_OPENS_FILES);
+        let capabilities = capabilities(self.app.listening.edition).chain(opens);
         Ok(HelloResult {
             role: Role::Agent,
             service_name: protocol::agent::CLIENT_NAME.to_owned(),
             service_version: self.app.version.to_string(),
             protocol_version: PROTOCOL_VERSION,
             instance_id: self.app.daemon.hub.epoch().to_owned(),
-            capabilities: capabilities(self.app.listening.edition).map(str::to_owned).collect(),
+            capabilities: capabilities.map(str::to_owned).collect(),
         })
     }
 
@@ -379,10 +382,7 @@ impl Connection {
         let (app, origin, request) = (self.app.clone(), self.origin.clone(), request.clone());
         self.answer_later(id, async move {
             let params: OpenTaskParams = request.params()?;
-            let is_own_user = match &origin {
-                Some((peer, client)) => app.gate.is_own_users(peer, client).await,
-                None => false,
-            };
+            let is_own_user = open::is_own_users(&app, origin.as_ref()).await;
             open::open(&app, is_own_user, params).await?;
             let result = to_raw_value(&OkResult::OK);
             result.map_err(|error| RpcError::internal(error.to_string()))
@@ -418,6 +418,7 @@ impl Connection {
                 let ticket = session::ticket(&self.app.gate, Purpose::Page);
                 encode(&ticket.map_err(|error| RpcError::internal(error.to_string()))?)
             }
+            Method::PreferencesSchema => encode(&preference::schema(listening.edition)),
             Method::PreferencesGet => encode(&settings.current().preferences),
             Method::PreferencesPatch => {
                 let patch: PreferencesPatch = request.params()?;

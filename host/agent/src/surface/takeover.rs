@@ -16,12 +16,9 @@ use crate::{
         request::{self, Batch, Download},
     },
     gate::sender::{Authorization, Sender},
-    settings::config::Edition,
+    settings::{config::Edition, preference::UNATTENDED},
     surface::state::App,
 };
-
-/// The preference that disables questions about a task.
-const UNATTENDED: &str = "silent_skip_selection";
 
 const NOT_PLAIN: &str = "a download with a method or a body needs the access key, or a user who is asked";
 
@@ -219,7 +216,7 @@ struct Unfinished {
 
 /// Creates the tasks and publishes them. A single download uses `id`, so that a retry does not create it twice.
 async fn create(app: &App, download: Download, source: UrlSource, id: Option<&str>) -> Result<Vec<String>, Unfinished> {
-    let unattended = app.listening.edition == Edition::Headless || app.gate.settings.current().prefers(UNATTENDED);
+    let unattended = app.listening.edition == Edition::Headless || app.gate.settings.current().prefers(&UNATTENDED);
     let mut ids = Vec::new();
     let created_by = download.created_by.clone();
     let by = |request: &CreateTaskRequest| source.requester(request, &created_by);

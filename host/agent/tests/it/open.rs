@@ -16,7 +16,19 @@ async fn open(client: &mut Client, task: &str) -> Value {
 #[tokio::test]
 async fn only_the_own_user_opens_only_finished_files_and_only_on_a_desktop() {
     let world = World::with_daemon(|config| config.edition = Edition::Desktop).await;
+    let opens = |hello: &Value| {
+        hello["capabilities"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("agent.openFiles"))
+    };
+    assert!(
+        !opens(&Client::open(&world).await.hello),
+        "nothing attends to the desktop"
+    );
+    let _desk = world.agent.desk();
     let mut own = Client::open(&world).await;
+    assert!(opens(&own.hello), "{}", own.hello);
     let unknown = open(&mut own, "nothing").await;
     assert_eq!(unknown["data"]["code"], "notFound", "{unknown}");
     let request = json!({"request": {"url": "http://127.0.0.1:9/a.bin", "startPaused": true}});
@@ -37,7 +49,8 @@ async fn only_the_own_user_opens_only_finished_files_and_only_on_a_desktop() {
         };
         let hello = json!({"clientName": "test", "clientVersion": "1", "minProtocolVersion": 1,
             "maxProtocolVersion": 1, "requestedRole": "agent"});
-        far.call("system.hello", hello).await;
+        let greeted = far.call("system.hello", hello).await;
+        assert!(!opens(&greeted["result"]), "{header:?}: {greeted}");
         for id in [&task, "nothing"] {
             let refused = open(&mut far, id).await;
             let message = refused["message"].as_str().unwrap_or_default();

@@ -150,7 +150,8 @@ async fn describe(service: &ServiceArgs, client: &mut Client, word: Option<&str>
         let key = switch::name_of(&setting.key)?.to_owned();
         Some(SettingDto { key, ..setting })
     });
-    settings.extend(named);
+    let of_desktop: ConfigSchema = client.ask(Method::PreferencesSchema).await?;
+    settings.extend(named.chain(of_desktop.settings));
     if let Some(word) = word.map(str::to_lowercase) {
         settings.retain(|setting| setting.key.contains(&word) || setting.meaning.to_lowercase().contains(&word));
     }
@@ -187,7 +188,7 @@ impl Change {
         match Switch::named(key) {
             Some(Switch::Gateway(switch)) => (switch.set)(&mut self.switches, value).map_err(refuse)?,
             Some(Switch::Preference(preference)) => {
-                let value = (preference.read)(value).map_err(refuse)?;
+                let value = preference.read(value).map_err(refuse)?;
                 self.preferences.insert(preference.name.to_owned(), value);
             }
             None => {

@@ -8,7 +8,7 @@ use command::{
 use jiff::{Timestamp, tz::TimeZone};
 use protocol::{
     ActivityPage, ActivityParams, DeleteTasksParams, Method, OkResult, QueueDto, TaskDto, TaskIdParams, TaskIdsParams,
-    TaskRuntimeDto, TaskStatus, agent::AgentSnapshot,
+    TaskRuntimeDto, TaskSource, TaskSources, TaskStatus, agent::AgentSnapshot,
 };
 use serde_json::json;
 use transfer::SafeUrl;
@@ -175,6 +175,7 @@ pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> anyh
         None
     };
     let queues: Vec<QueueDto> = client.ask(Method::QueueList).await?;
+    let found: TaskSources = client.call(Method::TaskSources, &params).await?;
     let params = ActivityParams {
         task_id: params.task_id,
         before_id: None,
@@ -182,18 +183,37 @@ pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> anyh
         limit: Some(HISTORY),
     };
     let history: ActivityPage = client.call(Method::TaskActivity, &params).await?;
-    let record = json!({ "task": task, "runtime": run, "activity": history.items });
+    let record = json!({ "task": task, "runtime": run, "sources": found.sources,
+        "activity": history.items });
     args.service.print(&record, || {
         let mut lines = facts(&task, run.as_ref(), &queue_name(&queues, &task));
+        lines.extend(failed_sources(&found.sources));
         lines.extend((!history.items.is_empty()).then(|| "History".to_owned()));
-        lines.extend(history.items.iter().map(|entry| {
-            let at = Timestamp::from_millisecond(entry.timestamp_ms)
-                .map(local)
-                .unwrap_or_default();
-            format!("  {at}  {}", entry.message)
-        }));
+        lines.extend(
+            history
+                .items
+                .iter()
+                .map(|entry| format!("  {}  {}", local_millis(entry.timestamp_ms), entry.message)),
+        );
         lines
     })
+}
+
+fn failed_sources(sources: &[TaskSource]) -> Vec<String> {
+    let failed = sources.iter().filter_map(|source| {
+        let failure = source.failure.as_ref()?;
+        let at = local_millis(failure.timestamp_ms);
+        Some(format!("  {at}  {}: {}", safe_url(&source.url), failure.message))
+    });
+    let mut lines: Vec<_> = failed.collect();
+    if !lines.is_empty() {
+        lines.insert(0, "Sources that failed".to_owned());
+    }
+    lines
+}
+
+fn local_millis(at: i64) -> String {
+    Timestamp::from_millisecond(at).map(local).unwrap_or_default()
 }
 
 fn facts(task: &TaskDto, run: Option<&TaskRuntimeDto>, queue: &str) -> Vec<String> {

@@ -6,8 +6,8 @@ use engine::{Engine, QueueId, SeedLimits, TaskId, TaskSpec, UrlChanged};
 use protocol::{
     ActivityPage, ActivityParams, ChangeTaskParams, ChangeUrlParams, ChangedTask, CreateTaskParams, CreateTaskRequest,
     CreateTasksParams, CreatedTask, CreatedTasks, DeleteTaskParams, DeleteTasksParams, ErrorCode, Method,
-    RenameTaskParams, Request, RpcError, SeedLimitParams, SpeedLimitParams, TaskIdParams, TaskIdsParams,
-    TaskTagsParams,
+    RenameTaskParams, Request, RpcError, SeedLimitParams, SpeedLimitParams, TaskIdParams, TaskIdsParams, TaskSource,
+    TaskSources, TaskTagsParams,
 };
 use transfer::SafeUrl;
 
@@ -35,6 +35,7 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         Method::TaskList => all(service).await,
         Method::TaskGet => read(&view::task(&*engine.task(one(request)?).await.refused()?)),
         Method::TaskActivity => activity(service, request.params()?).await,
+        Method::TaskSources => sources(service, request.params()?).await,
         Method::TaskCreate => create_one(service, request.params()?).await,
         Method::TaskCreateMany => create_many(service, request.params()?).await,
         Method::TaskPause => finish(engine.pause(one(request)?).await),
@@ -292,6 +293,28 @@ async fn change(service: &Service, params: ChangeTaskParams) -> Result<Answer, R
         }
         _ => changed(engine.change_spec(&before, after).await),
     }
+}
+
+/// The sources of a task in their order, then those that only failures tell of: links that its plugin found, and URLs
+/// that were replaced.
+async fn sources(service: &Service, params: TaskIdParams) -> Result<Answer, RpcError> {
+    let task = service.engine.task(task_id(&params.task_id)?).await.refused()?;
+    service.hub.save_history().await?;
+    let mut failed = rows::read_failed_sources(&service.store, task.id)
+        .await
+        .map_err(|error| RpcError::application(ErrorCode::Unavailable, error.to_string()))?;
+    let own = task.urls().iter().map(|url| {
+        let url = view::shown(url);
+        let found = failed.iter().position(|(failed, _)| *failed == url);
+        let failure = found.map(|at| failed.remove(at).1);
+        TaskSource { url, failure }
+    });
+    let mut sources: Vec<_> = own.collect();
+    sources.extend(failed.into_iter().map(|(url, failure)| TaskSource {
+        url,
+        failure: Some(failure),
+    }));
+    read(&TaskSources { sources })
 }
 
 async fn activity(service: &Service, params: ActivityParams) -> Result<Answer, RpcError> {

@@ -8,7 +8,7 @@ use store::Store;
 use tokio::time::Instant;
 
 use crate::{
-    rows::{self, Activity},
+    rows::{self, Activity, FailedSource},
     view,
 };
 
@@ -32,6 +32,17 @@ pub(crate) struct History {
     save_at: Option<Instant>,
 }
 
+/// What an entry says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Note<'t> {
+    pub(crate) kind: &'static str,
+    pub(crate) message: &'t str,
+    pub(crate) status: Option<TaskStatus>,
+    pub(crate) error_kind: Option<&'static str>,
+    /// The URL of the source that failed, and why.
+    pub(crate) source: Option<(&'t str, &'t str)>,
+}
+
 impl History {
     pub(crate) async fn load(store: Store) -> Result<Self, store::ReadError> {
         let (newest, tasks) = rows::load_history(&store).await?;
@@ -45,23 +56,21 @@ impl History {
         })
     }
 
-    pub(crate) fn note(
-        &mut self,
-        task: TaskId,
-        kind: &'static str,
-        message: &str,
-        status: Option<TaskStatus>,
-        error_kind: Option<&'static str>,
-    ) -> protocol::ActivityEntry {
+    pub(crate) fn note(&mut self, task: TaskId, note: Note<'_>) -> protocol::ActivityEntry {
+        let cut = |text: &str| text.chars().take(MAX_MESSAGE_CHARS).collect();
         self.newest += 1;
         let entry = Activity {
             id: self.newest,
             task,
             at_ms: view::now_millis(),
-            kind,
-            message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
-            status,
-            error_kind,
+            kind: note.kind,
+            message: cut(note.message),
+            status: note.status,
+            error_kind: note.error_kind,
+            source: note.source.map(|(url, reason)| FailedSource {
+                url: url.to_owned(),
+                reason: cut(reason),
+            }),
         };
         let shown = entry.view();
         self.tasks.insert(task);

@@ -16,7 +16,7 @@ use tokio::{
     sync::{broadcast, mpsc, watch},
     time::Instant,
 };
-use transfer::SafeUrl;
+use transfer::{SafeUrl, SourceFailure};
 use transfer_torrent::{Live, Torrents};
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     hub::{
         ask::{Ask, Ended, Feeds, Reached, UnencodedSnapshot},
         disk::FreeSpace,
-        history::History,
+        history::{History, Note},
         ring::{Notification, Ring, Streamed},
         sums::{Counted, Rates, Sums},
     },
@@ -358,14 +358,35 @@ impl Worker {
             Event::TasksChanged(tasks) => self.publish_tasks(&tasks),
             Event::TasksDeleted(tasks) => self.publish_deleted(&tasks),
             Event::Progress(samples) => self.publish_progress(&samples),
-            Event::Notice { task, message } => self.note(task, "notice", &message, None, None),
+            Event::Notice { task, message } => self.note(
+                task,
+                Note {
+                    kind: "notice",
+                    message: &message,
+                    ..Note::default()
+                },
+            ),
+            Event::SourceFailed { task, source } => self.note_source(task, &source),
             Event::AttemptFailed { task, failure, wait } => {
                 let message = format!("{}; next attempt in {:.1} s", failure.message, wait.as_secs_f32());
-                self.note(task, "retry", &message, None, Some(failure.kind.code()));
+                let note = Note {
+                    kind: "retry",
+                    message: &message,
+                    error_kind: Some(failure.kind.code()),
+                    ..Note::default()
+                };
+                self.note(task, note);
             }
             Event::Skipped { task, existing } => {
                 let message = format!("{} exists already", existing.display());
-                self.note(task, "skipped", &message, None, None);
+                self.note(
+                    task,
+                    Note {
+                        kind: "skipped",
+                        message: &message,
+                        ..Note::default()
+                    },
+                );
             }
             Event::QueuesChanged(queues) => {
                 self.publish(&DaemonEvent::QueuesChanged(
@@ -441,7 +462,14 @@ impl Worker {
         if is_recorded {
             let kind = task.failure().map(|failure| failure.kind.code());
             let kind = kind.filter(|_| matches!(status, TaskStatus::Error | TaskStatus::Pending));
-            self.note(task.id, "status", message, Some(status), kind);
+            let note = Note {
+                kind: "status",
+                message,
+                status: Some(status),
+                error_kind: kind,
+                source: None,
+            };
+            self.note(task.id, note);
         }
     }
 
@@ -492,15 +520,19 @@ impl Worker {
         self.publish(&DaemonEvent::GroupsChanged(groups));
     }
 
-    fn note(
-        &mut self,
-        task: TaskId,
-        kind: &'static str,
-        message: &str,
-        status: Option<TaskStatus>,
-        error_kind: Option<&'static str>,
-    ) {
-        let entry = self.history.note(task, kind, message, status, error_kind);
+    fn note_source(&mut self, task: TaskId, source: &SourceFailure) {
+        let note = Note {
+            kind: "source",
+            message: &source.to_string(),
+            error_kind: Some(source.failure.kind.code()),
+            source: Some((&view::shown(&source.url), &source.failure.message)),
+            ..Note::default()
+        };
+        self.note(task, note);
+    }
+
+    fn note(&mut self, task: TaskId, note: Note<'_>) {
+        let entry = self.history.note(task, note);
         self.publish(&DaemonEvent::TaskActivityAdded(entry));
     }
 

@@ -30,5 +30,8 @@ pub const DAEMON_FILES: &str = "daemon.files";
 /// Event sequences are in replies to a client that says [`CLIENT_SEQUENCES`].
 pub const DAEMON_SEQUENCES: &str = "daemon.sequences";
 
+/// This client may have files opened on the service's desktop, by `agent.task.open`.
+pub const AGENT_OPENS_FILES: &str = "agent.openFiles";
+
 /// What every agent of this version offers beside its daemon.
 pub const AGENT: &[&str] = &["agent.gateway", "agent.externalCapture", "agent.sparseTasks"];

@@ -13,7 +13,8 @@ pub struct ConfigSnapshot {
     pub values: BTreeMap<String, String>,
 }
 
-/// Result of `daemon.config.schema` and `agent.gateway.schema`: every setting, in the order in which people look for them.
+/// Result of `daemon.config.schema`, `agent.gateway.schema` and `agent.preferences.schema`: every setting, in the order in
+/// which people look for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigSchema {
     /// The settings.
@@ -24,9 +25,10 @@ pub struct ConfigSchema {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SettingDto {
-    /// The key, or the member of `agent.gateway.patch`.
+    /// The key, the member of `agent.gateway.patch`, or the name in `agent.preferences.patch`.
     pub key: String,
-    /// The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks` or `access`.
+    /// The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks`, `access` or
+    /// `desktop`.
     pub group: String,
     /// What its text is.
     pub kind: SettingKind,

@@ -692,7 +692,7 @@ pub struct ActivityEntry {
     pub task_id: String,
     /// The time in Unix milliseconds.
     pub timestamp_ms: i64,
-    /// `status`, `notice`, `retry` or `skipped`; newer kinds may follow.
+    /// `status`, `notice`, `source` (one of several failed), `retry` or `skipped`; newer kinds may follow.
     pub kind: String,
     /// The message, as text for users.
     pub message: String,
@@ -711,6 +711,36 @@ pub struct ActivityPage {
     pub items: Vec<ActivityEntry>,
     /// Whether there are more entries in the requested direction.
     pub has_more: bool,
+}
+
+/// Result of `daemon.task.sources`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSources {
+    /// The task's URL and its mirrors; then others that failed: links that its plugin found, and URLs that were replaced.
+    pub sources: Vec<TaskSource>,
+}
+
+/// A source of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSource {
+    /// Its URL, without a password.
+    pub url: String,
+    /// Its last failure beside other sources, as far back as the task's history goes. Of the only source of a task, the
+    /// task's own failure tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<SourceFailureDto>,
+}
+
+/// Why a source failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceFailureDto {
+    /// The time in Unix milliseconds.
+    pub timestamp_ms: i64,
+    /// The kind of the failure, as in `errorKind` of a task.
+    pub error_kind: String,
+    /// The message, as text for users.
+    pub message: String,
 }
 
 /// Names a group.

@@ -13,7 +13,7 @@ use transfer::{
     ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, SPEED_WINDOW,
     ServerView, Source, Stage,
     failure::FailureKind,
-    run::{Destination, Disk, Pace, Plan, Retries, SAMPLE_BYTES, WorkerId, upkeep::too_slow},
+    run::{Destination, Disk, Pace, Plan, Retries, SAMPLE_BYTES, SourceReports, WorkerId, upkeep::too_slow},
 };
 
 use crate::{
@@ -43,6 +43,7 @@ pub(crate) struct Run {
     pub(crate) reporter: Reporter,
     pub(crate) fetcher: Fetcher,
     pub(crate) retries: Retries,
+    pub(crate) sources: SourceReports,
     pub(crate) plan: RefCell<Plan>,
     pub(crate) mirrors: RefCell<Mirrors>,
     pub(crate) disk: Disk,
@@ -99,6 +100,7 @@ impl Run {
         Ok(Self {
             fetcher: Fetcher::new(Arc::clone(&shared), Rc::clone(&source))?,
             retries: Retries::new(retry, reporter.clone()),
+            sources: SourceReports::new(source.urls.len(), reporter.clone()),
             plan: RefCell::new(Plan::new(None, RangeSet::new(), connections.min_split_bytes)),
             mirrors: RefCell::new(Mirrors::new(&source.urls, source.pieces.is_some())),
             disk: Disk::new(Destination::new(
@@ -293,7 +295,7 @@ impl Run {
     }
 
     /// Stops using a mirror; `is_wrong` discards what it delivered, too.
-    pub(crate) async fn give_up_mirror(&self, mirror: usize, why: &str, is_wrong: bool) -> Result<(), Failure> {
+    pub(crate) async fn give_up_mirror(&self, mirror: usize, why: Failure, is_wrong: bool) -> Result<(), Failure> {
         let (url, received) = {
             let mut mirrors = self.mirrors.borrow_mut();
             let url = mirrors.get(mirror).home.clone();
@@ -308,8 +310,14 @@ impl Run {
         if is_wrong {
             self.distrust(&received)?;
         }
-        self.notice(format!("{url} is no longer used: {why}")).await;
+        self.sources.dropped(&url, why).await;
         Ok(())
+    }
+
+    /// Reports a failure of `mirror`, which stays in use.
+    pub(crate) async fn mirror_failed(&self, mirror: usize, failure: &Failure) {
+        let url = self.mirrors.borrow().get(mirror).home.clone();
+        self.sources.failed(&url, failure).await;
     }
 
     pub(crate) fn distrust(&self, ranges: &RangeSet) -> Result<(), Failure> {

@@ -76,13 +76,16 @@ impl Run {
             let next = self.mirrors.borrow().next_after(base);
             if let Some(next) = next {
                 if self.retries.may_help(&failure) {
+                    self.mirror_failed(base, &failure).await;
                     self.mirrors.borrow_mut().set_base(next);
                 } else {
-                    self.give_up_mirror(base, &failure.message, false).await?;
+                    self.give_up_mirror(base, failure.clone(), false).await?;
                 }
                 if untried > 0 {
                     continue;
                 }
+            } else {
+                self.mirror_failed(base, &failure).await;
             }
             untried = self.source.urls.len();
             self.retries.wait(failure).await?;

@@ -197,7 +197,8 @@ impl<'a> WorkerPool<'a> {
         let failure = match error {
             WorkerError::Changed(why) if is_base => return Ok(Some(Ended::Changed(why))),
             WorkerError::Changed(why) => {
-                self.run.give_up_mirror(mirror, &why, true).await?;
+                let why = Failure::new(FailureKind::Changed, why);
+                self.run.give_up_mirror(mirror, why, true).await?;
                 return Ok(None);
             }
             WorkerError::IgnoresRanges if is_base => {
@@ -206,7 +207,8 @@ impl<'a> WorkerPool<'a> {
                 return Ok(None);
             }
             WorkerError::IgnoresRanges => {
-                self.run.give_up_mirror(mirror, "it does not send parts", false).await?;
+                let why = Failure::new(FailureKind::RangeMismatch, "it does not send parts");
+                self.run.give_up_mirror(mirror, why, false).await?;
                 return Ok(None);
             }
             WorkerError::Failed(failure) if failure.kind.is_disk() => return Err(failure),
@@ -218,7 +220,11 @@ impl<'a> WorkerPool<'a> {
         }
         if !self.is_splittable {
             // Other connections may still fetch their ranges, but this one's range cannot be fetched separately.
-            return Ok(Some(Ended::StartOver(self.run.retries.grant(failure).await?)));
+            let granted = self.run.retries.grant(failure).await;
+            if let Err(failure) = &granted {
+                self.run.mirror_failed(mirror, failure).await;
+            }
+            return Ok(Some(Ended::StartOver(granted?)));
         }
         let others = u16::try_from(self.workers.len()).unwrap_or(u16::MAX);
         if others > 0 && refuses_more(failure.kind) && (is_base || failure.kind == FailureKind::Busy) {
@@ -233,7 +239,7 @@ impl<'a> WorkerPool<'a> {
         if self.run.has_other_mirror(mirror)
             && (self.run.mirrors.borrow_mut().failed(mirror) || !failure.kind.is_transient())
         {
-            self.run.give_up_mirror(mirror, &failure.message, false).await?;
+            self.run.give_up_mirror(mirror, failure, false).await?;
             return Ok(None);
         }
         let wait = match self.run.retries.take(&failure) {
@@ -253,7 +259,10 @@ impl<'a> WorkerPool<'a> {
                 self.ramp.refused(others);
                 Ok(None)
             }
-            None => Err(failure),
+            None => {
+                self.run.mirror_failed(mirror, &failure).await;
+                Err(failure)
+            }
         }
     }
 

@@ -57,7 +57,8 @@ impl Run {
         if !culprits.is_empty() && self.mirrors.borrow().has_others_than(&culprits) {
             for (mirror, count) in culprits {
                 let why = format!("{count} of the pieces that it sent do not have their {name}");
-                self.give_up_mirror(mirror, &why, false).await?;
+                let why = Failure::new(FailureKind::ChecksumMismatch, why);
+                self.give_up_mirror(mirror, why, false).await?;
             }
         } else {
             let repairs = self.repairs.replace(self.repairs.get() + 1);
@@ -162,7 +163,8 @@ impl Run {
             match comparing.is_equal(sample).await {
                 Ok(true) => {}
                 Ok(false) | Err(WorkerError::Changed(_)) => {
-                    self.give_up_mirror(mirror, "its bytes differ from those of the first source", true)
+                    let why = "its bytes differ from those of the first source";
+                    self.give_up_mirror(mirror, Failure::new(FailureKind::Changed, why), true)
                         .await?;
                     is_proved = false;
                 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use transfer::{Checksum, Finished, PieceHashes, checksum::Algorithm};
+use transfer::{Checksum, FailureKind, Finished, PieceHashes, checksum::Algorithm};
 
 use super::*;
 
@@ -88,8 +88,13 @@ async fn fetch(origins: &[&Origin], directory: &Path, change: impl FnOnce(&mut S
     let run = tokio::spawn(run);
     let mut notices = Vec::new();
     while let Some(report) = reports.events.recv().await {
-        if let RunEvent::Notice(notice) = report.event {
-            notices.push(notice);
+        match report.event {
+            RunEvent::Notice(notice) => notices.push(notice),
+            RunEvent::SourceFailed(source) => {
+                assert_eq!(source.failure.kind, FailureKind::ChecksumMismatch);
+                notices.push(source.to_string());
+            }
+            _ => {}
         }
     }
     Fetched {

@@ -18,7 +18,7 @@ pub use begin::Taken;
 pub use drive::{Attempts, Ended, Opening, drive};
 pub use rates::{Rates, refuses_more};
 
-use super::{Destination, Disk, Pace, Plan, Retries, WorkerId, upkeep::too_slow};
+use super::{Destination, Disk, Pace, Plan, Retries, SourceReports, WorkerId, upkeep::too_slow};
 use crate::{
     ByteRange, ConnectionPlan, Failure, Job, Progress, RangeSet, RateLimits, Reporter, RunEvent, SPEED_WINDOW, SafeUrl,
     ServerView, Source, Stage,
@@ -46,6 +46,8 @@ pub struct Work {
     pub reporter: Reporter,
     /// How often it may fail.
     pub retries: Retries,
+    /// Who learns which of several URLs failed.
+    pub sources: SourceReports,
     /// Which bytes are there, and which are being fetched by whom.
     pub plan: RefCell<Plan>,
     /// The file on disk.
@@ -77,6 +79,7 @@ impl Work {
         let destination = Destination::new(url, name, target, reporter.clone());
         Self {
             retries: Retries::new(retry, reporter.clone()),
+            sources: SourceReports::new(source.urls.len(), reporter.clone()),
             plan: RefCell::new(Plan::new(None, RangeSet::new(), connections.min_split_bytes)),
             disk: Disk::new(destination),
             active: RefCell::default(),

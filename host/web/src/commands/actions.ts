@@ -219,6 +219,14 @@ export async function save(taskId: string): Promise<void> {
   });
 }
 
+/** Whether this browser is on the desktop of the service, which then opens files for it. */
+export const canOpen = (): boolean => session.server?.capabilities.includes('agent.openFiles') === true;
+
+/** Opens a finished file with the program of the desktop, or shows it in its folder. */
+export function openFile(taskId: string, reveal: boolean): Promise<unknown> {
+  return attempt(() => session.call('agent.task.open', { taskId, reveal }));
+}
+
 export async function openPage(id: string): Promise<void> {
   const task = await attempt(() => get(id));
   if (!task) return;

@@ -30,6 +30,9 @@ const isOnTasks = (): boolean => route.name === 'tasks';
 const some = (test: (status: number) => boolean) => (): boolean => isOnTasks() && has() && statuses().some(test);
 const exactly = (test: (status: number) => boolean = () => true) => (): boolean => isOnTasks() && session.canWrite && one() !== null && statuses().every(test);
 
+/** Whether there is one task whose file the desktop beside this page can open. */
+const opens = (): boolean => act.canOpen() && exactly((status) => status === Status.completed)();
+
 function step(by: 1 | -1): void {
   const at = tasks.indexOf(tasks.selection.active);
   const id = tasks.idAt(at + by);
@@ -55,6 +58,8 @@ export const commands: readonly Command[] = [
   { id: 'replaceLink', label: 'command.replaceLink', keys: ['u'], group: 'tasks', when: exactly((status) => status !== Status.completed), run: () => overlays.open({ kind: 'link', id: one()! }) },
   { id: 'otherFolder', label: 'command.otherFolder', keys: [], group: 'tasks', when: some((status) => status !== Status.completed), run: () => overlays.open({ kind: 'folder', ids: targets() }) },
   { id: 'copyLink', label: 'command.copyLink', keys: ['Ctrl+c'], group: 'tasks', when: () => isOnTasks() && targets().length > 0 && session.isLive, run: () => act.copyLinks(targets()) },
+  { id: 'openFile', label: 'command.openFile', keys: ['o'], group: 'tasks', when: opens, run: () => act.openFile(one()!, false) },
+  { id: 'reveal', label: 'command.reveal', keys: [], group: 'tasks', when: opens, run: () => act.openFile(one()!, true) },
   { id: 'save', label: 'command.save', keys: ['s'], group: 'tasks', when: exactly((status) => status === Status.completed), run: () => act.save(one()!) },
   { id: 'boost', label: 'command.boost', keys: ['b'], group: 'tasks', when: exactly((status) => status !== Status.completed), run: () => act.boost(one()!) },
   { id: 'moveTop', label: 'command.moveTop', keys: ['Alt+Home'], group: 'tasks', when: some((status) => status !== Status.completed), run: () => act.reorder(targets(), 'top') },
@@ -77,7 +82,7 @@ export const commands: readonly Command[] = [
 
 /** Commands of the bar, the row's menu and the context menu, in their order; null is a line. */
 export const menu: readonly (string | null)[] = [
-  'details', 'save', null, 'pause', 'resume', 'retry', 'boost', null, 'rename', 'replaceLink', 'otherFolder', 'copyLink', null, 'moveTop',
+  'details', 'openFile', 'reveal', 'save', null, 'pause', 'resume', 'retry', 'boost', null, 'rename', 'replaceLink', 'otherFolder', 'copyLink', null, 'moveTop',
   'moveUp', 'moveDown', 'moveBottom', null, 'remove', 'removeFiles',
 ];
 

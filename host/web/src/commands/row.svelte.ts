@@ -1,7 +1,7 @@
 // A row as it is shown: the slot's columns put into words.
 import { t, type PlainKey } from '../i18n/index.svelte';
 import { Flag, mediaKinds, Status } from '../rpc/row';
-import { failureKinds } from '../rpc/rpc';
+import { failureKinds, type FailureKind } from '../rpc/rpc';
 import { failures, type Remedy } from '../view/failures';
 import { stateOf, type State } from '../view/filter';
 import { spans, type Span } from '../view/segments';
@@ -45,6 +45,11 @@ export function word(state: State): string {
   return t(words[state]);
 }
 
+/** What the kind of a failure means, if the page has words for it. */
+export function cause(kind: string): string {
+  return kind in failures ? t(failures[kind as FailureKind].text) : kind;
+}
+
 export function shownState(status: number, flags: number): State {
   if (flags & Flag.loginNeed && status !== Status.completed && status !== Status.downloading) return 'login';
   if (flags & Flag.fileMissing && status === Status.completed) return 'missing';
@@ -69,7 +74,7 @@ export function show(slot: number): Shown {
   let active = 0;
   if (segments) for (let at = 3; at < segments.length; at += 4) active += segments[at]!;
   let text = status === Status.preparing ? t('state.preparing') : word(state);
-  if (failure) text = t(failure.text);
+  if (failure) text = cause(kind!);
   if (status === Status.pending && c.retryAt[slot]! > 0) {
     const when = t('state.retryIn', { when: f.relative(Math.max(0, c.retryAt[slot]! - Date.now() / 1000)) });
     text = failure ? `${text} · ${when}` : when;

@@ -175,6 +175,7 @@ export interface Words {
   "command.moveUp": null;
   "command.needs": null;
   "command.next": null;
+  "command.openFile": null;
   "command.otherFolder": null;
   "command.palette": null;
   "command.pause": null;
@@ -187,6 +188,7 @@ export interface Words {
   "command.resume": null;
   "command.resumeAll": null;
   "command.retry": null;
+  "command.reveal": null;
   "command.save": null;
   "command.search": null;
   "command.selectAll": null;
@@ -238,7 +240,6 @@ export interface Words {
   "details.noFiles": null;
   "details.noHistory": null;
   "details.noPeers": null;
-  "details.noServers": null;
   "details.noSpeed": null;
   "details.none": null;
   "details.now": null;
@@ -261,8 +262,8 @@ export interface Words {
   "details.saved.toast": null;
   "details.segments": null;
   "details.segmentsField": null;
+  "details.sending": null;
   "details.sequential": null;
-  "details.servers": null;
   "details.size": null;
   "details.sources": null;
   "details.speed": null;
@@ -675,6 +676,9 @@ export interface Words {
   "look.density": null;
   "look.language": null;
   "look.light": null;
+  "look.notify": null;
+  "look.notifyDenied": null;
+  "look.notifyHelp": null;
   "look.singleKeys": null;
   "look.singleKeysHelp": null;
   "look.system": null;
@@ -920,6 +924,11 @@ export interface Words {
   "report.title": null;
   "screen.failed": null;
   "screen.loading": null;
+  "setting.after_finish": null;
+  "setting.after_finish.help": null;
+  "setting.after_finish=nothing": null;
+  "setting.after_finish=quit": null;
+  "setting.after_finish=suspend": null;
   "setting.auto_max_connections": null;
   "setting.auto_max_connections.help": null;
   "setting.auto_resume_on_start": null;
@@ -978,6 +987,10 @@ export interface Words {
   "setting.bt_tracker_sub_enabled.help": null;
   "setting.bt_tracker_sub_urls": null;
   "setting.bt_tracker_sub_urls.help": null;
+  "setting.confirmation": null;
+  "setting.confirmation.help": null;
+  "setting.confirmation=notification": null;
+  "setting.confirmation=window": null;
   "setting.dedup_same_url": null;
   "setting.dedup_same_url.help": null;
   "setting.default_queue_id": null;
@@ -986,6 +999,8 @@ export interface Words {
   "setting.default_save_dir.help": null;
   "setting.default_segments": null;
   "setting.default_segments.help": null;
+  "setting.do_not_disturb": null;
+  "setting.do_not_disturb.help": null;
   "setting.file_exists_behavior": null;
   "setting.file_exists_behavior.help": null;
   "setting.file_exists_behavior=overwrite": null;
@@ -997,6 +1012,8 @@ export interface Words {
   "setting.file_missing_action=keep": null;
   "setting.global_user_agent": null;
   "setting.global_user_agent.help": null;
+  "setting.keep_awake": null;
+  "setting.keep_awake.help": null;
   "setting.link_interfaces": null;
   "setting.link_interfaces.help": null;
   "setting.link_mdns": null;
@@ -1007,6 +1024,8 @@ export interface Words {
   "setting.max_auto_retries.help": null;
   "setting.max_concurrent_tasks": null;
   "setting.max_concurrent_tasks.help": null;
+  "setting.notify_finished": null;
+  "setting.notify_finished.help": null;
   "setting.plugin_auto_update": null;
   "setting.plugin_auto_update.help": null;
   "setting.proxy_host": null;
@@ -1030,12 +1049,18 @@ export interface Words {
   "setting.proxy_type=socks5": null;
   "setting.proxy_username": null;
   "setting.proxy_username.help": null;
+  "setting.silent_download_enabled": null;
+  "setting.silent_download_enabled.help": null;
+  "setting.silent_skip_selection": null;
+  "setting.silent_skip_selection.help": null;
   "setting.speed_limit_bytes": null;
   "setting.speed_limit_bytes.help": null;
   "setting.tool_ffmpeg": null;
   "setting.tool_ffmpeg.help": null;
   "setting.tool_yt_dlp": null;
   "setting.tool_yt_dlp.help": null;
+  "setting.tray": null;
+  "setting.tray.help": null;
   "setting.turtle_enabled": null;
   "setting.turtle_enabled.help": null;
   "setting.turtle_schedule_days": null;
@@ -1065,6 +1090,7 @@ export interface Words {
   "settings.changes": { count: number };
   "settings.conflict": null;
   "settings.default": { value: string | number };
+  "settings.desktop": null;
   "settings.downloads": null;
   "settings.empty": null;
   "settings.found": { count: number };

@@ -12,6 +12,7 @@ export interface Methods {
   "daemon.task.list": { params: undefined; result: TaskDto[] };
   "daemon.task.get": { params: TaskIdParams; result: TaskDto };
   "daemon.task.activity": { params: ActivityParams; result: ActivityPage };
+  "daemon.task.sources": { params: TaskIdParams; result: TaskSources };
   "daemon.task.create": { params: CreateTaskParams; result: CreatedTask };
   "daemon.task.createMany": { params: CreateTasksParams; result: CreatedTasks };
   "daemon.task.pause": { params: TaskIdParams; result: OkResult };
@@ -147,6 +148,7 @@ export interface Methods {
   "agent.gateway.revealToken": { params: undefined; result: RevealedToken };
   "agent.page.ticket": { params: undefined; result: OpenTicket };
   "agent.preferences.get": { params: undefined; result: Preferences };
+  "agent.preferences.schema": { params: undefined; result: ConfigSchema };
   "agent.preferences.patch": { params: PreferencesPatch; result: PreferencesPatched };
   "agent.task.find": { params: FindTasksParams; result: FoundTasks };
   "agent.task.run": { params: TaskIdParams; result: TaskRuntimeDto | null };
@@ -170,6 +172,7 @@ export const methodNames = [
   "daemon.task.list",
   "daemon.task.get",
   "daemon.task.activity",
+  "daemon.task.sources",
   "daemon.task.create",
   "daemon.task.createMany",
   "daemon.task.pause",
@@ -305,6 +308,7 @@ export const methodNames = [
   "agent.gateway.revealToken",
   "agent.page.ticket",
   "agent.preferences.get",
+  "agent.preferences.schema",
   "agent.preferences.patch",
   "agent.task.find",
   "agent.task.run",
@@ -451,7 +455,7 @@ export interface ActivityEntry {
   taskId: string;
   /** The time in Unix milliseconds. */
   timestampMs: number;
-  /** `status`, `notice`, `retry` or `skipped`; newer kinds may follow. */
+  /** `status`, `notice`, `source` (one of several failed), `retry` or `skipped`; newer kinds may follow. */
   kind: string;
   /** The message, as text for users. */
   message: string;
@@ -669,7 +673,8 @@ export interface ConfigPatch {
   unset?: string[];
 }
 
-/** Result of `daemon.config.schema` and `agent.gateway.schema`: every setting, in the order in which people look for them. */
+/** Result of `daemon.config.schema`, `agent.gateway.schema` and `agent.preferences.schema`: every setting, in the order in
+ * which people look for them. */
 export interface ConfigSchema {
   /** The settings. */
   settings: SettingDto[];
@@ -3262,9 +3267,10 @@ export interface SetPluginPinnedParams {
 
 /** What a setting is, and what it may be. */
 export interface SettingDto {
-  /** The key, or the member of `agent.gateway.patch`. */
+  /** The key, the member of `agent.gateway.patch`, or the name in `agent.preferences.patch`. */
   key: string;
-  /** The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks` or `access`. */
+  /** The subject: `downloads`, `speed`, `torrents`, `seeding`, `network`, `plugins`, `after`, `webhooks`, `access` or
+   * `desktop`. */
   group: string;
   /** What its text is. */
   kind: SettingKind;
@@ -3428,6 +3434,16 @@ export interface SnapshotResult<S = DaemonSnapshot> {
   body: SnapshotBody<S>;
 }
 
+/** Why a source failed. */
+export interface SourceFailureDto {
+  /** The time in Unix milliseconds. */
+  timestampMs: number;
+  /** The kind of the failure, as in `errorKind` of a task. */
+  errorKind: string;
+  /** The message, as text for users. */
+  message: string;
+}
+
 /** Params of `daemon.task.setSpeedLimit`. */
 export interface SpeedLimitParams {
   /** The task. */
@@ -3573,6 +3589,21 @@ export interface TaskRuntimeDto {
   segments: SegmentDto[];
   /** The servers that send, with their connections. */
   servers?: ServerDto[];
+}
+
+/** A source of a task. */
+export interface TaskSource {
+  /** Its URL, without a password. */
+  url: string;
+  /** Its last failure beside other sources, as far back as the task's history goes. Of the only source of a task, the
+   * task's own failure tells. */
+  failure?: SourceFailureDto;
+}
+
+/** Result of `daemon.task.sources`. */
+export interface TaskSources {
+  /** The task's URL and its mirrors; then others that failed: links that its plugin found, and URLs that were replaced. */
+  sources: TaskSource[];
 }
 
 /** A task's state, by its number on the wire. */

@@ -40,7 +40,7 @@ if (failures > 0) console.log(`no scene has ${JSON.stringify(wanted)} in its nam
 
 async function play(browser, name, scene) {
   const begin = performance.now();
-  const service = await Service.start(binary, { hasKey: scene.hasKey ?? true });
+  const service = await Service.start(binary, { hasKey: scene.hasKey ?? true, isDesktop: scene.isDesktop ?? false });
   const origin = await startOrigin();
   const served = await pageOf(service);
   const { context, page, problems } = await open(browser, { ...scene.options, allowed: scene.allowed });

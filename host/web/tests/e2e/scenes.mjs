@@ -1,6 +1,6 @@
 // What people do, against the real service. Each scene gets its own service, origin and browser context.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { encode } from 'uqr';
@@ -489,7 +489,7 @@ export const scenes = {
 
   'a phone shows everything, from 320 pixels on': {
     options: { width: 390, height: 844, isTouch: true },
-    async run({ page, url, origin, service, check }) {
+    async run({ page, context, url, origin, service, check }) {
       await service.api('POST', 'tasks', { url: `${origin.url}/file/on-a-phone-with-a-long-name-that-is-cut.bin?size=90000000&rate=100000` });
       await service.api('POST', 'tasks', { url: `${origin.url}/gone/gone.bin` });
       await signIn(page, url, KEY);
@@ -516,6 +516,17 @@ export const scenes = {
       await check('phone add');
       await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).tap();
       await row(page, 'added.bin').waitFor();
+      // The browser announces finished downloads if it may, which is asked for by the switch.
+      await page.evaluate(() => (location.hash = '#/settings/page'));
+      const notify = page.getByRole('switch', { name: 'Notify when downloads finish' });
+      await notify.tap();
+      await page.getByText('This browser does not allow notifications of this page').waitFor();
+      equal(await notify.isChecked(), false, 'the switch that the browser refused');
+      await check('phone settings');
+      await context.grantPermissions(['notifications']);
+      await notify.tap();
+      await page.getByText('By this browser, while the page is open and hidden.').waitFor();
+      equal(await notify.isChecked(), true, 'the switch that the browser allowed');
     },
   },
 
@@ -716,6 +727,103 @@ export const scenes = {
         await other.context.close();
         await second.stop();
       }
+    },
+  },
+
+  'the sources of a task tell why they failed': {
+    async run({ page, url, origin, service, check }) {
+      const closed = 'http://127.0.0.1:1/closed.bin';
+      const file = `${origin.url}/file/three-sources.bin?size=90000000&rate=200000`;
+      const quick = `${origin.url}/file/two-sources.bin?size=4000`;
+      await service.api('POST', 'tasks', { url: `${origin.url}/status/404/three-sources.bin`, mirrors: [closed, file], segments: 1 });
+      await service.api('POST', 'tasks', { url: closed, mirrors: [quick], fileName: 'two-sources.bin' });
+      await signIn(page, url, KEY);
+      await openRow(page, row(page, 'three-sources.bin'));
+      await page.getByRole('tab', { name: 'Sources' }).click();
+      const source = (text) => page.getByRole('tabpanel').getByRole('listitem').filter({ hasText: text });
+      await source('/status/404/').getByText('The file is not at this link').waitFor();
+      await source(closed).getByText('The server does not accept connections').waitFor();
+      await source(file).getByText(/sends now · 1 connection/).waitFor();
+      equal(await page.getByRole('tabpanel').getByRole('listitem').count(), 3, 'sources');
+      await check('sources while one sends');
+      await page.getByRole('complementary').getByRole('button', { name: 'Pause' }).click();
+      await source(file).getByText('sends now').waitFor({ state: 'hidden' });
+      await row(page, 'two-sources.bin').getByText('Done').waitFor();
+      await row(page, 'two-sources.bin').click();
+      await source(quick).waitFor();
+      await source(closed).getByText('The server does not accept connections').waitFor();
+      await check('sources of a finished task');
+      await page.getByRole('tab', { name: 'History' }).click();
+      await page.getByRole('tabpanel').getByText(/closed\.bin failed/).waitFor();
+      // Nothing opens files here: this is no desktop.
+      await page.getByRole('tab', { name: 'Overview' }).click();
+      await page.getByRole('button', { name: 'Save to this device' }).waitFor();
+      equal(await page.getByRole('button', { name: 'Show in folder' }).count(), 0, 'buttons that open a folder');
+    },
+  },
+
+  'a desktop opens files from the page, and obeys its preferences': {
+    isDesktop: true,
+    // It has no set-up to ask about.
+    allowed: [/status of 404/],
+    async run({ page, url, origin, service, check }) {
+      const opened = async (path) => {
+        for (let left = 100; service.opened.at(-1) !== path; left--) {
+          if (left === 0) throw new Error(`${JSON.stringify(service.opened)} was opened instead of ${path}`);
+          await page.waitForTimeout(50);
+        }
+      };
+      await signIn(page, url, KEY);
+      await add(page, `${origin.url}/file/a film.mkv?size=5000`);
+      await row(page, 'a film.mkv').getByText('Done').waitFor();
+      await openRow(page, row(page, 'a film.mkv'));
+      const film = join(service.saveDir, 'a film.mkv');
+      await page.getByRole('button', { name: 'Open', exact: true }).click();
+      await opened(film);
+      await page.getByRole('button', { name: 'Show in folder' }).click();
+      await opened(service.saveDir);
+      await check('a file that can be opened');
+      await row(page, 'a film.mkv').getByRole('button', { name: /Actions for/ }).click();
+      await page.getByRole('menuitem', { name: 'Show in folder' }).waitFor();
+      await page.getByRole('menuitem', { name: /^Open/ }).click();
+      await opened(film);
+      // A file that is gone, and one that is a program: the cause is told.
+      rmSync(film);
+      await page.getByRole('button', { name: 'Open', exact: true }).click();
+      await page.getByText('the file is gone').waitFor();
+      await add(page, `${origin.url}/file/setup.exe?size=5000`);
+      await row(page, 'setup.exe').getByText('Done').waitFor();
+      await row(page, 'setup.exe').click();
+      await page.keyboard.press('o');
+      await page.getByText('this is a program').waitFor();
+      equal(service.opened.length, 3, 'opened files');
+      // Preferences act at once, and are found.
+      await page.evaluate(() => (location.hash = '#/settings/desktop'));
+      const preferences = async () => {
+        const run = (...words) => execFileSync(service.binary, words, { env: { ...process.env, SVC_URL: service.url, SVC_TOKEN: KEY }, encoding: 'utf8' });
+        return ['confirmation', 'notify_finished', 'tray'].map((name) => run('config', 'server', 'get', name).trim());
+      };
+      await page.getByRole('switch', { name: 'Icon in the tray' }).waitFor();
+      equal(await preferences(), ['window', 'true', 'true'], 'preferences at first');
+      await check('settings of a desktop');
+      await page.getByRole('switch', { name: 'Announce finished downloads' }).click();
+      await page.getByRole('switch', { name: 'Icon in the tray' }).click();
+      await page.getByLabel('Confirm downloads from browsers in').selectOption('notification');
+      await page.getByRole('button', { name: 'Reset Confirm downloads from browsers in' }).waitFor();
+      await page.getByRole('button', { name: 'Reset Icon in the tray' }).click();
+      await page.getByRole('button', { name: 'Reset Icon in the tray' }).waitFor({ state: 'hidden' });
+      equal(await preferences(), ['notification', 'false', 'true'], 'preferences that were set');
+      equal(await page.getByRole('region', { name: 'Changes that are not saved' }).count(), 0, 'bars of what is not saved');
+      // What is asked for and then not wanted leaves its switch off.
+      await page.evaluate(() => (location.hash = '#/settings/access'));
+      const lan = page.getByRole('switch', { name: 'Other devices may connect' });
+      await lan.click();
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('alertdialog').waitFor({ state: 'hidden' });
+      equal(await lan.isChecked(), false, 'the switch of what was not wanted');
+      await page.getByRole('searchbox', { name: 'Search the settings' }).fill('notify_finished');
+      await page.getByText('1 setting found').waitFor();
+      equal(await page.getByRole('switch', { name: 'Announce finished downloads' }).isChecked(), false, 'the switch that was found');
     },
   },
 

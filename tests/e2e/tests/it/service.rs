@@ -30,6 +30,7 @@ mod rss_plugins;
 pub(crate) mod secrets;
 mod setup;
 mod site_cookies;
+mod sources;
 mod start;
 mod stop;
 mod tools;

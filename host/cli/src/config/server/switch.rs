@@ -1,5 +1,6 @@
 //! The agent's switches under the names that its stored configuration and older services have for them. Pure.
 
+use agent::{PREFERENCES, Preference};
 use protocol::agent::{GatewayPatch, GatewayStatusDto, Preferences};
 
 /// A setting that the agent stores.
@@ -7,13 +8,6 @@ pub(super) enum Switch {
     Gateway(&'static Gateway),
     /// A preference of user interfaces that the agent itself obeys.
     Preference(&'static Preference),
-}
-
-/// A preference, its usual value, and how a value is read.
-pub(super) struct Preference {
-    pub(super) name: &'static str,
-    usual: &'static str,
-    pub(super) read: fn(&str) -> Result<serde_json::Value, String>,
 }
 
 /// A member of the agent's status, and of the patch that changes it.
@@ -61,44 +55,6 @@ const PORT: Gateway = Gateway {
     },
 };
 
-const PREFERENCES: [Preference; 8] = [
-    // Add downloads of browsers without asking; and do not ask later either which files of them are wanted.
-    Preference::boolean("silent_download_enabled", "false"),
-    Preference::boolean("silent_skip_selection", "false"),
-    // Of a desktop: an icon in the tray; nothing is shown unasked; finished downloads are shown; where waiting downloads are confirmed; no
-    // suspending while tasks transfer; once, what follows the last download.
-    Preference::boolean("tray", "true"),
-    Preference::boolean("do_not_disturb", "false"),
-    Preference::boolean("notify_finished", "true"),
-    Preference {
-        name: "confirmation",
-        usual: "window",
-        read: |text| match text.trim() {
-            word @ ("window" | "notification") => Ok(word.into()),
-            _ => Err("write window or notification".to_owned()),
-        },
-    },
-    Preference::boolean("keep_awake", "true"),
-    Preference {
-        name: "after_finish",
-        usual: "nothing",
-        read: |text| match text.trim() {
-            word @ ("nothing" | "quit" | "suspend") => Ok(word.into()),
-            _ => Err("write nothing, quit or suspend".to_owned()),
-        },
-    },
-];
-
-impl Preference {
-    const fn boolean(name: &'static str, usual: &'static str) -> Self {
-        Self {
-            name,
-            usual,
-            read: |text| boolean(text).map(Into::into),
-        }
-    }
-}
-
 /// The name of the switch with this member of the patch; none for the key, which `svc key` has.
 pub(super) fn name_of(member: &str) -> Option<&'static str> {
     let mut all = SWITCHES.iter().chain([&PORT]);
@@ -108,7 +64,7 @@ pub(super) fn name_of(member: &str) -> Option<&'static str> {
 impl Switch {
     pub(super) fn named(name: &str) -> Option<Self> {
         let gateway = SWITCHES.iter().chain([&PORT]).find(|switch| switch.name == name);
-        let preference = PREFERENCES.iter().find(|preference| preference.name == name);
+        let preference = PREFERENCES.into_iter().find(|preference| preference.name == name);
         gateway.map(Self::Gateway).or(preference.map(Self::Preference))
     }
 }
@@ -121,11 +77,8 @@ pub(super) fn values<'s>(
     let switches = SWITCHES.iter().chain([&PORT]);
     let switches = switches.map(|switch| (switch.name.to_owned(), (switch.get)(status)));
     let preferences = PREFERENCES.iter().map(|preference| {
-        // Older user interfaces store a text.
-        let value = preferences.values.get(preference.name);
-        let value = value.map(|value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned));
-        let value = value.unwrap_or_else(|| preference.usual.to_owned());
-        (preference.name.to_owned(), value)
+        let stored = preferences.values.get(preference.name);
+        (preference.name.to_owned(), preference.in_force(stored))
     });
     switches.chain(preferences)
 }
@@ -148,8 +101,7 @@ mod tests {
         for (name, value) in values(&GatewayStatusDto::default(), &preferences) {
             let Some(Switch::Gateway(switch)) = Switch::named(&name) else {
                 let preference = PREFERENCES.iter().find(|preference| preference.name == name).unwrap();
-                assert!(preference.usual == value && (preference.read)(&value).is_ok(), "{name}");
-                assert!((preference.read)("maybe").is_err(), "{name}");
+                assert_eq!(preference.usual, value, "{name}");
                 continue;
             };
             let mut patch = GatewayPatch::default();

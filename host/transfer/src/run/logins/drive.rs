@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Work;
 use crate::{
-    ByteRange, Failure, Finished, Outcome, Stage,
+    ByteRange, Failure, Finished, Outcome, SafeUrl, Stage,
     failure::FailureKind,
     run::{
         SAMPLE_BYTES,
@@ -44,6 +44,9 @@ pub enum Opening {
 pub trait Attempts {
     /// What its connections share.
     fn work(&self) -> &Work;
+
+    /// The URL of this attempt.
+    fn url(&self) -> &SafeUrl;
 
     /// How many URLs the file has.
     fn urls(&self) -> usize;
@@ -116,6 +119,7 @@ async fn transfer(run: &impl Attempts) -> Result<Option<Outcome>, Failure> {
         } else {
             failure
         };
+        work.sources.failed(run.url(), &failure).await;
         untried -= 1;
         if run.use_next_url() && untried > 0 {
             continue;

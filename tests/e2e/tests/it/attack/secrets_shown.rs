@@ -77,7 +77,12 @@ fn no_answer_shows_the_header_that_a_download_was_given() {
     answers.push(tasks.to_string());
     answers.push(service.task(&id).to_string());
     let mut rpc = service.rpc();
-    for method in ["daemon.task.get", "daemon.task.request", "daemon.task.activity"] {
+    for method in [
+        "daemon.task.get",
+        "daemon.task.request",
+        "daemon.task.activity",
+        "daemon.task.sources",
+    ] {
         let answer = rpc.call(method, &json!({"taskId": id})).expect("it answers");
         answers.push(format!("{method} {answer}"));
     }
