@@ -96,6 +96,9 @@ pub enum Purpose {
     /// To download the file.
     #[default]
     Download,
+    /// To download what is missing of it, after everything that is there was hashed, whatever earlier runs recorded. Only
+    /// after [`Finished::can_seed`].
+    Recheck,
     /// To seed the finished file at [`Target::reserved`] until [`Job::stop`] is cancelled. Only after [`Finished::can_seed`].
     Seed {
         /// The run uploads nothing beyond this many bytes, [`Job::uploaded_bytes`] included, but finishes the piece that it

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use data_encoding::BASE64;
-use engine::Task;
+use engine::{Phase, Task};
 use metainfo::{Info, Magnet, Metainfo};
 use protocol::{
     CreateTaskRequest, ErrorCode, MAX_BLOB_BYTES, Method, RenameTorrentFileParams, Request, RpcError, TaskIdParams,
@@ -66,6 +66,9 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         }
         Method::TorrentRecheck => {
             let task = one(service, request).await?;
+            if task.phase == Phase::Completed {
+                return finish(service.engine.recheck(task.id).await);
+            }
             torrents.recheck(place(&task)).await.map_err(|error| refused(&error))?;
             done()
         }

@@ -16,7 +16,7 @@ use crate::model::{
     proxy::ProxyChoice,
     queue::{Days, Queue, QueueSpec, Schedule},
     resolution::{Item, Resolution, ResolverId},
-    seeding::{AfterSeeding, SeedEnd, SeedLimit, SeedLimits, SeedState, Seeding},
+    seeding::{AfterSeeding, Recheck, SeedEnd, SeedLimit, SeedLimits, SeedState, Seeding},
     spec::{TaskSpec, has_secrets},
     task::{AccountWait, LoginWait, PackedSpec, Phase, Unsettled},
 };
@@ -635,6 +635,37 @@ pub(super) struct SeedingRecord {
     seeded_ms: u64,
     #[serde(skip_serializing_if = "is_default")]
     idle_ms: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    recheck: Option<RecheckRecord>,
+}
+
+/// What a task that is hashed again was before.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct RecheckRecord {
+    completed_at: Option<i64>,
+    state: SeedStateRecord,
+}
+
+impl RecheckRecord {
+    fn of(recheck: &Recheck) -> Self {
+        Self {
+            completed_at: recheck.completed_at.map(Timestamp::unix_millis),
+            state: recheck
+                .end
+                .as_ref()
+                .map_or(SeedStateRecord::Waiting, SeedStateRecord::of_end),
+        }
+    }
+
+    fn into_recheck(self) -> Recheck {
+        Recheck {
+            completed_at: self.completed_at.map(Timestamp::from_unix_millis),
+            end: match self.state.into_state() {
+                SeedState::Ended(end) => Some(end),
+                _ => None,
+            },
+        }
+    }
 }
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -692,6 +723,7 @@ impl SeedingRecord {
             order: seeding.order,
             seeded_ms: millis(seeding.seeded),
             idle_ms: millis(seeding.idle),
+            recheck: seeding.recheck.as_deref().map(RecheckRecord::of),
         }
     }
 
@@ -704,6 +736,7 @@ impl SeedingRecord {
             seeded: Duration::from_millis(self.seeded_ms),
             idle: Duration::from_millis(self.idle_ms),
             since: None,
+            recheck: self.recheck.map(|recheck| Box::new(recheck.into_recheck())),
         }
     }
 }

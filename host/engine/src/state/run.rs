@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use transfer::{Failure, FailureKind, Finished, GivenBy, Landing, Outcome, Progress, SafeUrl};
+use transfer::{Failure, FailureKind, Finished, GivenBy, Landing, Outcome, Progress, SafeUrl, Stage};
 
 use crate::{
     milestone::TaskMilestone,
@@ -122,6 +122,13 @@ impl State {
                     if uploaded < progress.uploaded_bytes {
                         task.seeding.get_or_insert_default().uploaded_bytes = progress.uploaded_bytes;
                     }
+                    // Everything was hashed, and something is missing: a later run need not hash it again.
+                    if progress.stage == Stage::Moving
+                        && progress.total_bytes.is_some_and(|total| progress.done_bytes < total)
+                        && let Some(seeding) = task.seeding.as_deref_mut()
+                    {
+                        seeding.recheck = None;
+                    }
                 });
             }
             if is_told {
@@ -238,7 +245,10 @@ impl State {
             task.total_bytes = Some(finished.size_bytes);
             task.completed_at = Some(now);
         });
-        if can_seed {
+        let recheck = self.take_recheck(serial);
+        if let Some(recheck) = recheck {
+            self.found_whole(serial, recheck);
+        } else if can_seed {
             self.begin_seeding(serial);
         }
     }

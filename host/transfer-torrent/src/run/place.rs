@@ -50,6 +50,20 @@ impl Run {
         Err(Outcome::Failed(Failure::new(FailureKind::Exists, message)))
     }
 
+    /// Fails if the directory that has received the files is gone: they are on a disk that may only be away, and would all be
+    /// downloaded again to where that is usually mounted.
+    pub(super) async fn require_directory(&self) -> Step<()> {
+        let directory = &self.job.target.directory;
+        if is_there(directory).await {
+            return Ok(());
+        }
+        let message = format!(
+            "{} is not there: connect the disk that it is on and resume the task, or create it to download everything again",
+            directory.display()
+        );
+        Err(Outcome::Failed(Failure::new(FailureKind::DiskIo, message)))
+    }
+
     async fn is_recorded(&self, info: &Info, name: &FileName) -> bool {
         let (info, name) = (info.clone(), name.clone());
         let (directory, records) = (self.job.target.directory.clone(), self.shared.config.directory.clone());

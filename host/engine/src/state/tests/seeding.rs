@@ -29,6 +29,12 @@ impl World {
         self.seeds.values().find(|start| start.task == task)
     }
 
+    /// The run that downloads a task.
+    fn start_of(&self, task: TaskId) -> &Start {
+        let start = self.live.values().find(|start| start.task == task);
+        start.expect("a run downloads the task")
+    }
+
     fn state_of(&self, task: TaskId) -> SeedState {
         self.state.task(task).unwrap().seeding.clone().unwrap().state
     }
@@ -312,6 +318,92 @@ fn seeding_that_fails_says_why() {
     };
     assert_eq!(failure.kind, FailureKind::DiskIo);
     assert_eq!(world.status(task), Status::Completed);
+}
+
+/// A complete torrent that is seeded, whose bytes are being hashed again.
+fn rechecked(world: &mut World) -> TaskId {
+    let task = world.seeded(1);
+    world.command(Command::Recheck(task)).unwrap();
+    let (run, start) = world.seeds.pop_first().unwrap();
+    assert!(world.stopped.contains(&run), "it is not hashed while it is seeded");
+    world.live.insert(run, start);
+    world.end(task, Outcome::Stopped);
+    assert_eq!(world.start_of(task).purpose, Purpose::Recheck);
+    assert_eq!(
+        world.killed().start_of(task).purpose,
+        Purpose::Recheck,
+        "what was acknowledged is done after a crash"
+    );
+    world.milestones.clear();
+    task
+}
+
+#[test]
+fn a_complete_torrent_that_is_found_damaged_is_downloaded_again() {
+    let mut world = World::new();
+    let task = rechecked(&mut world);
+    let run = world.start_of(task).run;
+    for (stage, done_bytes) in [(Stage::Verifying, 0), (Stage::Moving, 7)] {
+        let progress = Progress {
+            stage,
+            done_bytes,
+            total_bytes: Some(10),
+            ..Progress::default()
+        };
+        world.apply(Input::Progressed(vec![(task, run, progress)])).unwrap();
+    }
+    let found = world.state.task(task).unwrap();
+    assert_eq!((found.done_bytes, found.completed_at), (7, None));
+    world.command(Command::Pause(task)).unwrap();
+    world.end(task, Outcome::Stopped);
+    world.command(Command::Resume(task)).unwrap();
+    assert_eq!(
+        world.start_of(task).purpose,
+        Purpose::Download,
+        "what was hashed is not hashed again"
+    );
+    world.end(task, seedable("/downloads/1"));
+    assert!(world.seed(task).is_some());
+    let completed = |milestone: &Milestone| matches!(milestone, Milestone::Task(TaskMilestone::Completed, _));
+    assert!(world.milestones.iter().any(completed));
+}
+
+#[test]
+fn a_complete_torrent_that_is_found_whole_is_what_it_was() {
+    let mut world = World::new();
+    let task = rechecked(&mut world);
+    world.now = world.now.after(Duration::from_mins(1));
+    world.end(task, seedable("/downloads/1"));
+    assert!(world.seed(task).is_some(), "it is seeded, as before");
+    let before = Timestamp::from_unix_millis(1_000_000);
+    assert_eq!(world.state.task(task).unwrap().completed_at, Some(before));
+    let completed = |milestone: &Milestone| matches!(milestone, Milestone::Task(TaskMilestone::Completed, _));
+    assert!(!world.milestones.iter().any(completed));
+    // One whose seeding was ended is not seeded.
+    world.command(Command::Pause(task)).unwrap();
+    world.end_seed(task, Outcome::Stopped);
+    world.command(Command::Recheck(task)).unwrap();
+    world = world.killed();
+    world.end(task, seedable("/downloads/1"));
+    assert_eq!(world.state_of(task), SeedState::Ended(SeedEnd::User));
+    let plain = world.create(9);
+    world.end(plain, finished("/downloads/9"));
+    assert!(world.command(Command::Recheck(plain)).is_err());
+}
+
+#[test]
+fn resuming_a_torrent_whose_files_are_damaged_repairs_it() {
+    let mut world = World::new();
+    let task = world.seeded(1);
+    world.end_seed(task, failed(FailureKind::DiskIo));
+    world.command(Command::Resume(task)).unwrap();
+    assert_eq!(world.start_of(task).purpose, Purpose::Recheck);
+    world.end(task, seedable("/downloads/1"));
+    assert!(world.seed(task).is_some());
+    // Another reason is not one of its files.
+    world.end_seed(task, failed(FailureKind::InUse));
+    world.command(Command::Resume(task)).unwrap();
+    assert!(world.seed(task).is_some());
 }
 
 #[test]

@@ -11,7 +11,9 @@ use rustix::process::Signal;
 use serde_json::json;
 use support::swarm::{Libtorrent, MakeTorrent};
 
-use super::{MIB, PIECE, Shared, aria2, below, gid, many_files, peers, serve, wait_until, wait_until_complete};
+use super::{
+    COMPLETED, MIB, PIECE, SEEDS, Shared, aria2, below, gid, many_files, peers, serve, wait_until, wait_until_complete,
+};
 
 /// Kills everything of a home, as a power cut does.
 fn kill(home: &Home, service: Service) {
@@ -130,6 +132,52 @@ fn damage_is_found_by_a_recheck_and_mended() {
         (1..=2 * PIECE).contains(&again),
         "{again} bytes were fetched to mend one piece"
     );
+}
+
+/// Waits until the seeding of a complete task failed for want of its bytes.
+fn wait_until_seeding_failed(service: &Service, id: &str) {
+    wait_until("it cannot be seeded", || {
+        service.task(id)["seedingStatus"].as_u64() != Some(SEEDS)
+    });
+}
+
+#[test]
+fn a_finished_torrent_whose_file_is_damaged_is_repaired_and_seeded_again() {
+    let mut shared = Shared::one_file(113, 4 * MIB);
+    let seeder = shared.seed(&[]);
+    let home = Home::new();
+    let mut service = serve(&home);
+    let id = service.create(&json!({"url": shared.made.magnet(&peers(&[seeder]))}));
+    wait_until_complete(&service, &id);
+    let path = home.downloads().join("one.bin");
+    for act in ["recheck", "continue"] {
+        assert_eq!(service.terminate().code, Some(0));
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&[0; 100], MIB).unwrap();
+        drop(file);
+        shared.libtorrent = Libtorrent::start();
+        service = home.serve();
+        service.wait_until_ready();
+        wait_until_seeding_failed(&service, &id);
+        let method = if act == "recheck" { "POST" } else { "PUT" };
+        service.call(method, &format!("/api/v1/tasks/{id}/{act}"), None);
+        // Nobody has the piece, so it stays incomplete.
+        let size = shared.content.len();
+        wait_until("what is missing is known", || {
+            let task = service.task(&id);
+            task["status"] != COMPLETED && task["downloadedBytes"].as_u64() == Some(size - PIECE)
+        });
+        assert!(!path.exists(), "a damaged file does not look finished");
+        shared.seed(&[]);
+        let port = service.call("GET", "/api/v1/torrents/session", None)["port"].as_u64();
+        let port = u16::try_from(port.unwrap()).unwrap();
+        shared.libtorrent.connect(&[([127, 0, 0, 1], port).into()]);
+        wait_until_complete(&service, &id);
+        shared.check(&path);
+        wait_until("it seeds again", || {
+            service.task(&id)["seedingStatus"].as_u64() == Some(SEEDS)
+        });
+    }
 }
 
 #[test]
