@@ -178,8 +178,10 @@ impl TorrentSpec {
 pub struct Order {
     /// From the beginning to the end, instead of the rarest first.
     pub is_sequential: bool,
-    /// The first and last piece of each file before all others, so that players can show it.
-    pub edges_first: bool,
+    /// The pieces of so many bytes at the beginning of each file before all others, so that players can show it.
+    pub head_bytes: u64,
+    /// The same of its end.
+    pub tail_bytes: u64,
 }
 
 /// What a torrent is known by.

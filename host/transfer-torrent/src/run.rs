@@ -99,6 +99,7 @@ impl Run {
         let open = self.open().await?;
         let stored = self.shared.shelf.read(self.torrent()).await.map_err(Outcome::Failed)?;
         let (metainfo, search) = match stored {
+            Some(metainfo) if self.options.is_metadata_only => return Ok(metadata::described(&metainfo)),
             Some(metainfo) => (metainfo, None),
             None => self.fetch_metadata(&open).await?,
         };
@@ -146,7 +147,8 @@ impl Run {
             paths: paths.to_vec(),
             order: Order {
                 is_sequential: self.options.is_sequential,
-                edges_first: self.options.edges_first,
+                head_bytes: self.options.head_bytes.max(self.options.edges_first.into()),
+                tail_bytes: self.options.tail_bytes.max(self.options.edges_first.into()),
             },
             download: self.job.limits.clone(),
             upload: self.job.upload_limits.clone(),

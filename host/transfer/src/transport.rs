@@ -112,6 +112,11 @@ pub enum Purpose {
 pub enum Outcome {
     /// The file is verified, synced and has its final name.
     Finished(Finished),
+    /// The description of a download, which is all that was wanted, is there. No file was made of what it describes.
+    Described {
+        /// Its size.
+        size_bytes: u64,
+    },
     /// The run was asked to stop; its bytes are saved for a later run.
     Stopped,
     /// The run has to wait for a decision of the user, who resumes the task.

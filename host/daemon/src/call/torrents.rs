@@ -326,6 +326,10 @@ pub(super) async fn keep(service: &Service, request: &mut CreateTaskRequest) -> 
         let message = format!("url is of another torrent than the file, which is {}", kept.info.hash());
         return Err(invalid("url", message));
     }
+    if let Some(torrent) = &mut request.torrent {
+        // They are about magnet links: the file is the metadata.
+        (torrent.metadata_only, torrent.save_metadata) = (false, false);
+    }
     kept.url.expose().clone_into(&mut request.url);
     Ok(())
 }

@@ -382,9 +382,17 @@ struct TorrentRecord {
     #[serde(skip_serializing_if = "is_default")]
     edges_first: bool,
     #[serde(skip_serializing_if = "is_default")]
+    head_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    tail_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
     asks_for_files: bool,
     #[serde(skip_serializing_if = "is_default")]
     stops_after_metadata: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    is_metadata_only: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    saves_metadata: bool,
     #[serde(skip_serializing_if = "is_default")]
     metadata_timeout_ms: Option<u64>,
     #[serde(skip_serializing_if = "is_default")]
@@ -403,8 +411,12 @@ impl TorrentRecord {
             webseeds,
             is_sequential,
             edges_first,
+            head_bytes,
+            tail_bytes,
             asks_for_files,
             stops_after_metadata,
+            is_metadata_only,
+            saves_metadata,
             metadata_timeout,
             stall_timeout,
             max_peers,
@@ -417,8 +429,12 @@ impl TorrentRecord {
             webseeds: texts(webseeds),
             is_sequential: *is_sequential,
             edges_first: *edges_first,
+            head_bytes: *head_bytes,
+            tail_bytes: *tail_bytes,
             asks_for_files: *asks_for_files,
             stops_after_metadata: *stops_after_metadata,
+            is_metadata_only: *is_metadata_only,
+            saves_metadata: *saves_metadata,
             metadata_timeout_ms: metadata_timeout.map(millis),
             stall_timeout_ms: stall_timeout.map(millis),
             max_peers: *max_peers,
@@ -433,8 +449,12 @@ impl TorrentRecord {
             webseeds: parse_urls(&self.webseeds)?,
             is_sequential: self.is_sequential,
             edges_first: self.edges_first,
+            head_bytes: self.head_bytes,
+            tail_bytes: self.tail_bytes,
             asks_for_files: self.asks_for_files,
             stops_after_metadata: self.stops_after_metadata,
+            is_metadata_only: self.is_metadata_only,
+            saves_metadata: self.saves_metadata,
             metadata_timeout: self.metadata_timeout_ms.map(Duration::from_millis),
             stall_timeout: self.stall_timeout_ms.map(Duration::from_millis),
             max_peers: self.max_peers,

@@ -171,6 +171,7 @@ impl State {
             }
             (Outcome::Finished(finished), _) => self.finished(now, serial, finished),
             (_, Some(After::Delete(fate))) => self.delete_at_rest(&[serial], fate),
+            (Outcome::Described { size_bytes }, _) => self.described(now, serial, size_bytes),
             (Outcome::Became { url, given_by }, then) => {
                 self.became(now, serial, (url, given_by), then == Some(After::Pause));
             }
@@ -251,6 +252,18 @@ impl State {
         } else if can_seed {
             self.begin_seeding(serial);
         }
+    }
+
+    /// A task of which only the description was wanted, which is no file of it, is complete.
+    fn described(&mut self, now: Timestamp, serial: u64, size_bytes: u64) {
+        self.edit(serial, |task| {
+            task.phase = Phase::Completed;
+            task.is_forced = false;
+            task.renew_retries();
+            task.done_bytes = size_bytes;
+            task.total_bytes = Some(size_bytes);
+            task.completed_at = Some(now);
+        });
     }
 
     /// Only the kind of a failure decides whether it is retried.

@@ -186,7 +186,8 @@ async fn what_is_deleted_with_a_torrent_is_known_without_a_session() {
             priorities: vec![Priority::Normal, Priority::Normal, Priority::Skip],
             order: torrent::Order {
                 is_sequential: true,
-                edges_first: true,
+                head_bytes: 1,
+                tail_bytes: 1,
             },
             ..named(&files, target.path(), "top")
         })

@@ -548,6 +548,36 @@ fn a_link_that_led_to_a_torrent_goes_on_as_that_torrent_without_the_secrets_of_t
 }
 
 #[test]
+fn a_task_of_which_only_the_metadata_is_wanted_is_complete_and_owns_no_torrent() {
+    let mut world = World::new();
+    let only = |is_metadata_only| {
+        let mut spec = TaskSpec::new(SafeUrl::parse(MAGNET).unwrap());
+        spec.torrent = Some(Arc::new(TorrentOptions {
+            is_metadata_only,
+            ..TorrentOptions::default()
+        }));
+        spec
+    };
+    let (first, second) = (id(1), id(2));
+    world.command(Command::Create(vec![(first, only(true))])).unwrap();
+    let again = Command::Create(vec![(second, only(false))]);
+    assert!(world.command(again.clone()).is_err(), "it is being fetched");
+    world.end(first, Outcome::Described { size_bytes: 70 });
+    let task = world.state.task(first).unwrap();
+    assert_eq!(task.phase, Phase::Completed);
+    assert_eq!((task.done_bytes, task.total_bytes, &task.path), (70, Some(70), &None));
+    assert!(task.completed_at.is_some());
+    let mut world = world.killed();
+    world.command(again).unwrap();
+    world.end(second, seedable("/downloads/2"));
+    // What is stored of the torrent is the second one's.
+    let discarded = |world: &World, task| world.state.discarded_by(&Command::Delete(task, FileFate::Delete)).len();
+    assert_eq!((discarded(&world, first), discarded(&world, second)), (0, 1));
+    world.command(Command::Delete(first, FileFate::Delete)).unwrap();
+    assert!(world.seed(second).is_some());
+}
+
+#[test]
 fn a_run_that_waits_for_the_user_pauses_its_task() {
     let mut world = World::new();
     let task = world.create(1);
