@@ -22,6 +22,9 @@ impl Run {
             // It is this task's own.
             return Ok((name, true));
         }
+        // Below a file, every name would seem to be taken.
+        let made = tokio::fs::create_dir_all(&target.directory).await;
+        made.map_err(|error| Outcome::Failed(Failure::directory(&target.directory, &error)))?;
         let path = self.options.paths.first().filter(|_| info.is_single_file());
         let wanted = target.name.clone().or_else(|| Some(FileName::sanitise(&path?.1)));
         let wanted = wanted.unwrap_or_else(|| info.name().clone());

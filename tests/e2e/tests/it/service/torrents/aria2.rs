@@ -197,3 +197,22 @@ fn the_metadata_of_a_magnet_link_is_saved_before_its_files_are_there() {
     wait_until("it is complete", || status()["status"] == "complete");
     shared.check(&home.downloads().join("one.bin"));
 }
+
+#[test]
+fn a_torrent_whose_directory_is_a_file_cannot_make_it() {
+    let shared = Shared::one_file(75, MIB);
+    let home = Home::new();
+    let service = serve(&home);
+    let file = home.downloads().join("taken");
+    std::fs::write(&file, "mine").unwrap();
+    for dir in [file.clone(), file.join("below")] {
+        let options = json!({"dir": dir.to_str().unwrap()});
+        let gid = aria2(&service, "addTorrent", &[json!(shared.base64()), json!([]), options]);
+        let status = || aria2(&service, "tellStatus", std::slice::from_ref(&gid));
+        wait_until("it fails", || status()["status"] == "error");
+        // aria2's code for a directory that it cannot make.
+        assert_eq!(status()["errorCode"], "18", "{}", status());
+        aria2(&service, "removeDownloadResult", std::slice::from_ref(&gid));
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+}
