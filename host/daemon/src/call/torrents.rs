@@ -19,7 +19,7 @@ use crate::{
         params::task_id,
     },
     options,
-    refusal::{Refuse as _, chain, invalid},
+    refusal::{Refuse as _, chain, invalid, renaming},
     service::Service,
     view::{self, torrent as shown},
 };
@@ -54,6 +54,18 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
                 let after = options::torrent::renamed(&before, index, path);
                 let after = after.map_err(|error| error.with_field("path"))?;
                 return finish(service.engine.change_torrent(task.id, after).await);
+            }
+            let is_running = task.run().is_some();
+            if !is_running
+                && stored(torrents, task.url())
+                    .await?
+                    .is_some_and(|torrent| torrent.info.is_single_file())
+            {
+                // Its name is the task's.
+                torrents.release(task.url()).await;
+                let renamed = service.engine.rename(task.id, &path).await;
+                renamed.map_err(|error| renaming(&error).with_field("path"))?;
+                return done();
             }
             let renamed = torrents.rename_file(place(&task), index, &path).await;
             renamed.map_err(|error| match error {
@@ -192,7 +204,7 @@ async fn files(service: &Service, torrents: &Torrents, params: TorrentFilesParam
     let options = task.spec().torrent.unwrap_or_default();
     read(&TorrentFiles {
         files: page
-            .map(|(place, view)| shown::file(&info, place, view, &options.files))
+            .map(|each| shown::file(&info, &task.save_dir, each, &options.files))
             .collect(),
         total: views.len(),
         next_offset: (end < views.len()).then_some(end),

@@ -149,6 +149,9 @@ pub struct TorrentFileDto {
     pub index: u32,
     /// Its path in the torrent, with `/` between names. Of a torrent with one file, its name.
     pub path: String,
+    /// Its path below the directory of the torrent, or the name of an only file, if that is another one than in the torrent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<String>,
     /// Where it is, or will be once it is complete.
     pub file_path: String,
     /// Its size in bytes.

@@ -98,13 +98,7 @@ pub(crate) async fn leftovers(shared: &Shared, task: Discarded) -> Vec<PathBuf> 
         return Vec::new();
     };
     // A run that has the place closes its swarm itself, before anything is deleted.
-    if let Some(mut slot) = shared.try_slot(torrent) {
-        if let Some(swarm) = slot.take() {
-            swarm.close().await;
-        }
-        drop(slot);
-        shared.forget_free_slots();
-    }
+    shared.release(torrent).await;
     let stored = shared.shelf.read(torrent).await.ok().flatten();
     let content = stored.map_or(Content::Hash(torrent), |metainfo| Content::Info(metainfo.info));
     let (records, stored) = (shared.config.directory.clone(), shared.shelf.path(torrent));

@@ -3705,6 +3705,8 @@ export interface TorrentFileDto {
   index: number;
   /** Its path in the torrent, with `/` between names. Of a torrent with one file, its name. */
   path: string;
+  /** Its path below the directory of the torrent, or the name of an only file, if that is another one than in the torrent. */
+  renamed?: string;
   /** Where it is, or will be once it is complete. */
   filePath: string;
   /** Its size in bytes. */

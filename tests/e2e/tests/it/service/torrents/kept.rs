@@ -273,6 +273,58 @@ fn a_torrent_that_has_not_begun_shows_its_name_and_files_get_other_paths() {
 }
 
 #[test]
+fn files_of_a_finished_torrent_that_is_not_seeded_are_renamed_and_found() {
+    let home = Home::new();
+    let mut service = serve(&home);
+    let source = tempfile::tempdir().unwrap();
+    let several = source.path().join("several");
+    fs::create_dir(&several).unwrap();
+    many_files(&several, 2);
+    let one = source.path().join("one.bin");
+    fs::write(&one, vec![7; 100_000]).unwrap();
+    let mut libtorrent = Libtorrent::start();
+    let mut ids = Vec::new();
+    for path in [&several, &one] {
+        let made = libtorrent.make(path, &MakeTorrent::default());
+        let seeder = libtorrent.seed(&made.path, source.path(), &[]);
+        let id = service.create(&json!({"url": made.magnet(&peers(&[seeder])), "noSeed": true}));
+        wait_until_complete(&service, &id);
+        ids.push(id);
+    }
+    // Nothing of the runs is left.
+    assert_eq!(service.terminate().code, Some(0));
+    service = home.serve();
+    service.wait_until_ready();
+    for (id, index, path, place) in [
+        (&ids[0], 1, "new/second", "several/new/second"),
+        (&ids[1], 0, "other.bin", "other.bin"),
+    ] {
+        let params = json!({"taskId": id, "index": index, "path": path});
+        service.rpc().call("daemon.torrent.renameFile", &params).unwrap();
+        let there = home.downloads().join(place);
+        assert!(there.exists());
+        let listed = service
+            .rpc()
+            .call("daemon.torrent.files", &json!({"taskId": id}))
+            .unwrap();
+        let file = &listed["files"][index];
+        assert_eq!(file["renamed"], path, "{listed}");
+        assert_eq!(file["doneBytes"], file["sizeBytes"], "{listed}");
+        let shown = aria2(&service, "getFiles", &[json!(gid(id))]);
+        assert_eq!(shown[index]["path"], there.to_str().unwrap(), "{shown}");
+        // It is seeded from where it is.
+        service.call("PUT", &format!("/api/v1/tasks/{id}/continue"), None);
+        wait_until("it seeds", || {
+            service.task(id)["seedingStatus"].as_u64() == Some(SEEDS)
+                && service
+                    .rpc()
+                    .call("daemon.torrent.get", &json!({"taskId": id}))
+                    .is_ok_and(|torrent| torrent["isSeeding"] == true)
+        });
+    }
+}
+
+#[test]
 fn deleting_takes_files_only_if_asked_to() {
     let mut shared = Shared::one_file(16, MIB);
     let seeder = shared.seed(&[]);
