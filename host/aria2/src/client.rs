@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use data_encoding::BASE64;
-use protocol::{TaskIdParams, TorrentExport};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -51,19 +49,6 @@ impl Aria2 {
     /// Changes settings of the service that aria2 has no method for.
     pub async fn change_settings(&self, values: BTreeMap<String, String>) -> Result<(), Refusal> {
         Ok(self.0.patch(values).await?)
-    }
-
-    /// The torrent file of a download; none before its metadata is known.
-    pub async fn torrent_file(&self, gid: &str) -> Result<Option<Vec<u8>>, Refusal> {
-        let download = self.0.named(gid)?;
-        let asked = TaskIdParams {
-            task_id: download.task.id().to_owned(),
-        };
-        let exported: Result<TorrentExport, _> = self.0.command(protocol::Method::TorrentExport, &asked).await;
-        let file = exported.map_err(Fault::from)?.torrent_b64;
-        let decoded = BASE64.decode(file.as_bytes());
-        let file = decoded.map_err(|error| Fault::new(error.to_string()))?;
-        Ok(Some(file).filter(|file| !file.is_empty()))
     }
 
     /// Subscribes to notifications from now on.

@@ -600,6 +600,7 @@ mod tests {
         let file = |index: u32, path: &str, size_bytes: u64| TorrentFileDto {
             index,
             path: path.into(),
+            renamed: None,
             file_path: format!("/d/dir/{path}"),
             size_bytes,
             done_bytes: if index == 0 { 40_000 } else { 9152 },

@@ -51,8 +51,8 @@ impl Wanted {
 }
 
 /// Where `--bt-save-metadata` writes the torrent file of a magnet link.
-pub(super) fn saved_metadata(directory: &Path, info_hash: &dyn fmt::Display) -> PathBuf {
-    directory.join(format!("{info_hash}.torrent"))
+pub(super) fn saved_metadata(directory: &Path, info_hash: InfoHash) -> PathBuf {
+    directory.join(info_hash.file_name())
 }
 
 /// Reads a document with the options of its downloads. `webseeds` belong to a torrent.

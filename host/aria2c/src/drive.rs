@@ -73,7 +73,6 @@ pub(super) async fn drive(plan: Plan, mut console: Console) -> Result<u8, Refuse
         callers: Callers::default(),
         followed: HashSet::new(),
         seeded: Vec::new(),
-        saved: HashSet::new(),
         borrowed: Vec::new(),
         console,
         plan,
@@ -95,8 +94,6 @@ struct Drive {
     followed: HashSet<String>,
     /// Torrents whose seeding is over.
     seeded: Vec<String>,
-    /// Magnet links whose torrent file was written.
-    saved: HashSet<String>,
     /// Existing files that runs continue, although they may be complete.
     borrowed: Vec<Borrowed>,
     console: Console,
@@ -231,7 +228,6 @@ impl Drive {
                         return Ok(());
                     }
                     self.show().await?;
-                    self.save_all_metadata().await?;
                     self.save_now_and_then(service).await;
                 }
             }
@@ -264,17 +260,12 @@ impl Drive {
         let now = Instant::now();
         let mut forgotten = None;
         match kind {
-            Kind::Start => {
-                self.ledger.began(status, now);
-                // It may be known from an earlier run.
-                forgotten = self.finish_metadata(status, now).await;
-            }
-            Kind::Pause => forgotten = self.finish_metadata(status, now).await,
-            Kind::BtComplete => {}
+            Kind::Start => self.ledger.began(status, now),
+            Kind::Pause | Kind::BtComplete => {}
             Kind::Stop => forgotten = self.ledger.ended(status, now),
             Kind::Complete => {
                 forgotten = self.ledger.ended(status, now);
-                if status.is_torrent() {
+                if status.has_metadata() {
                     self.console.message(Level::Notice, "Seeding is over.");
                     self.seeded.push(status.gid.clone());
                 }
@@ -348,7 +339,7 @@ impl Drive {
     fn complete(&mut self, status: &StatusReply) {
         let message = format!("Download complete: {}", status.place());
         self.console.message(Level::Notice, &message);
-        if status.is_torrent() {
+        if status.has_metadata() {
             self.console.message(Level::Notice, &status.share(self.console.sizes));
         }
     }
@@ -358,66 +349,12 @@ impl Drive {
         self.console.message(Level::Notice, &message);
     }
 
-    /// A magnet link of which only the metadata was wanted is complete once it is paused with it.
-    async fn finish_metadata(&mut self, status: &StatusReply, now: Instant) -> Option<String> {
-        if !self.plan.options.is_on("bt-metadata-only") || !status.has_metadata() {
-            return None;
-        }
-        self.save_metadata(status).await;
-        let forgotten = self.ledger.ended(&status.as_complete(), now);
-        self.console.message(
-            Level::Notice,
-            &format!("Download complete: [METADATA]{}", status.info_hash),
-        );
-        // A client may have removed it already.
-        let _removed = self
-            .aria2
-            .call::<String>("aria2.remove", vec![status.gid.clone().into()])
-            .await;
-        forgotten
-    }
-
-    /// Writes the torrent files of magnet links whose metadata came (`--bt-save-metadata`).
-    async fn save_all_metadata(&mut self) -> Result<(), Refused> {
-        if !self.plan.options.is_on("bt-save-metadata") {
-            return Ok(());
-        }
-        for status in self.active().await? {
-            if status.has_metadata() {
-                self.save_metadata(&status).await;
-            }
-        }
-        Ok(())
-    }
-
     /// Forgets what was kept of complete torrents for another start: they are not continued.
     async fn forget_complete(&self) {
         for gid in &self.seeded {
             // A client may have removed it already.
             let params = vec![gid.clone().into()];
             let _removed = self.aria2.call::<String>("aria2.removeDownloadResult", params).await;
-        }
-    }
-
-    /// Writes the torrent file of a magnet link, unless it is there already.
-    async fn save_metadata(&mut self, status: &StatusReply) {
-        let path = status.metadata_file();
-        if !self.plan.options.is_on("bt-save-metadata") || path.exists() || !self.saved.insert(status.gid.clone()) {
-            return;
-        }
-        let written = match self.aria2.torrent_file(&status.gid).await {
-            Ok(Some(file)) => std::fs::write(&path, file).map_err(|error| error.to_string()),
-            Ok(None) => return,
-            Err(refusal) => Err(refusal.to_string()),
-        };
-        let shown = path.display();
-        match written {
-            Ok(()) => self
-                .console
-                .message(Level::Notice, &format!("Saved metadata as {shown}.")),
-            Err(why) => self
-                .console
-                .message(Level::Error, &format!("Saving metadata as {shown} failed: {why}")),
         }
     }
 

@@ -2,16 +2,13 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
 use serde::Deserialize;
 
-use crate::{
-    console::{self, Active, DownloadResult, End, Sizes, Swarm},
-    document,
-};
+use crate::console::{self, Active, DownloadResult, End, Sizes, Swarm};
 
 /// The status keys that are queried.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -134,19 +131,6 @@ impl StatusReply {
 
     pub(super) fn is_seeding(&self) -> bool {
         self.status == "active" && self.seeder == "true"
-    }
-
-    /// Where `--bt-save-metadata` writes its torrent file.
-    pub(super) fn metadata_file(&self) -> PathBuf {
-        document::saved_metadata(Path::new(&self.dir), &self.info_hash)
-    }
-
-    /// The same download, complete.
-    pub(super) fn as_complete(&self) -> Self {
-        Self {
-            status: "complete".to_owned(),
-            ..self.clone()
-        }
     }
 
     /// `Your share ratio was 0.0, uploaded/downloaded=0B/128KiB`

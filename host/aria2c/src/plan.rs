@@ -409,7 +409,7 @@ fn load_metadata(wanted: &mut Wanted, directory: &Path) {
     let [uri] = &entry.uris[..] else { return };
     let Ok(magnet) = uri.parse::<Magnet>() else { return };
     let directory = directory.join(entry.options.get("dir").unwrap_or_default());
-    let path = document::saved_metadata(&directory, &magnet.info_hash);
+    let path = document::saved_metadata(&directory, magnet.info_hash);
     if let Ok(found @ Wanted::Torrent { info_hash, .. }) = document::read_torrent(&path, &entry.options, Vec::new())
         && info_hash == magnet.info_hash
     {
@@ -560,9 +560,9 @@ mod tests {
         let place = format!("--dir={}", dir.path().display());
         let is_loaded = |option: &str| matches!(plan(&[&place, option, &link]).wanted[..], [Wanted::Torrent { .. }]);
         assert!(!is_loaded("--bt-load-saved-metadata=true"), "there is none");
-        std::fs::write(document::saved_metadata(dir.path(), &hash), &torrent).unwrap();
+        std::fs::write(document::saved_metadata(dir.path(), hash), &torrent).unwrap();
         assert!(is_loaded("--bt-load-saved-metadata=true") && !is_loaded("--bt-load-saved-metadata=false"));
-        std::fs::write(document::saved_metadata(dir.path(), &hash), b"d4:infod").unwrap();
+        std::fs::write(document::saved_metadata(dir.path(), hash), b"d4:infod").unwrap();
         assert!(!is_loaded("--bt-load-saved-metadata=true"), "it is broken");
     }
 

@@ -241,6 +241,12 @@ impl Engine {
         self.command(Command::NoteFiles(task, files)).await
     }
 
+    /// Hashes everything of a complete torrent again, as a run that waits in its queue like a download. What is missing or wrong
+    /// is downloaded; if nothing is, the task is what it was, without another completion being announced.
+    pub async fn recheck(&self, task: TaskId) -> Result<(), CommandError> {
+        self.command(Command::Recheck(task)).await
+    }
+
     /// Toggles a boost: the task runs alone until it ends, while the others wait without an event.
     pub async fn boost(&self, task: TaskId) -> Result<(), CommandError> {
         self.command(Command::Boost(task)).await

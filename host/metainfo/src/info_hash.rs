@@ -20,6 +20,11 @@ impl InfoHash {
         Self(Sha1::digest(info).into())
     }
 
+    /// The name of a metainfo file that is named after it.
+    pub fn file_name(&self) -> String {
+        format!("{self}.torrent")
+    }
+
     /// Its bytes, as trackers and peers take them.
     pub const fn as_bytes(&self) -> &[u8; 20] {
         &self.0

@@ -111,6 +111,8 @@ pub struct TorrentSpec {
     pub paths: Vec<(u32, String)>,
     /// What is there is hashed and used.
     pub uses_existing: bool,
+    /// Everything that is there is hashed, although an earlier run recorded which pieces are right.
+    pub is_rechecked: bool,
     /// Only upload what is there, and never change a file. What an earlier run recorded is believed unless a file changed
     /// since; the rest is hashed. A wanted file that is missing or has other bytes is a failure that names it.
     pub is_seed_only: bool,
@@ -152,6 +154,7 @@ impl TorrentSpec {
             name: None,
             paths: Vec::new(),
             uses_existing: false,
+            is_rechecked: false,
             is_seed_only: false,
             is_paused: false,
             stops_after_metadata: false,
@@ -175,8 +178,10 @@ impl TorrentSpec {
 pub struct Order {
     /// From the beginning to the end, instead of the rarest first.
     pub is_sequential: bool,
-    /// The first and last piece of each file before all others, so that players can show it.
-    pub edges_first: bool,
+    /// The pieces of so many bytes at the beginning of each file before all others, so that players can show it.
+    pub head_bytes: u64,
+    /// The same of its end.
+    pub tail_bytes: u64,
 }
 
 /// What a torrent is known by.

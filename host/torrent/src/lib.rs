@@ -40,7 +40,7 @@ pub use driver::session::{AddError, Session, StartError};
 pub use egress::peer::PeerReach;
 pub use handle::{CommandError, Gone, Torrent};
 pub use heart::Priority;
-pub use offline::{Inspected, inspect, is_recorded, leftovers};
+pub use offline::{Inspected, inspect, is_recorded, leftovers, rename};
 pub use rehearsal::rehearse;
 pub use view::{Event, EventKind, FileView, PeerView, PiecesView, Status, TorrentView};
 pub use webseed::{Webseed, WebseedAnswer, WebseedBody, WebseedClient, WebseedError, WebseedRequest};

@@ -1,16 +1,19 @@
-//! Torrents that are not in a session: what their records say. Reads them and looks what is on the disk; opens no file of a
-//! torrent. Everything here blocks.
+//! Torrents that are not in a session: what their records say. Looks what is on the disk; opens no file of a torrent.
+//! Everything here blocks.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use metainfo::Info;
-use transfer::FileName;
+use transfer::{Failure, FailureKind, FileName};
 
 use crate::{
     bitfield::Bitfield,
     config::Content,
     heart::Priority,
-    storage::{self, Places, resume::ResumeFile},
+    storage::{self, Places, Storage, Target, resume::ResumeFile},
     view::FileView,
 };
 
@@ -55,6 +58,39 @@ pub fn inspect(
         files: FileView::all(info, directory, &places, &have, priority),
         have: have.as_bytes().to_vec(),
     }
+}
+
+/// Gives a file another path below the torrent's directory, and records that; a torrent that no run has stored there fails. A
+/// torrent of one file is renamed by whoever keeps its name, and believed under the new one.
+pub fn rename(
+    info: &Info,
+    directory: &Path,
+    name: &FileName,
+    (file, path): (usize, &str),
+    state_directory: &Path,
+) -> Result<(), Failure> {
+    let mut resume = ResumeFile::new(state_directory, info.hash());
+    let Some(mut record) = resume.read_for(info, directory, Some(name)) else {
+        let message = format!(
+            "nothing is recorded of the files in {}; resume the task first",
+            directory.join(name.as_str()).display()
+        );
+        return Err(Failure::new(FailureKind::NotFound, message));
+    };
+    let target = Target {
+        directory: directory.to_owned(),
+        name: Some(name.clone()),
+        paths: Vec::new(),
+    };
+    let storage = Storage::new(info.clone(), &target, Arc::default(), record.places);
+    storage.rename(file, path)?;
+    record.places = storage.places();
+    if !record.is_clean {
+        // What changed since the kill can no longer be told by the age of the record.
+        record.boot.clear();
+    }
+    let written = resume.write(&record);
+    written.map_err(|error| Failure::disk(error.act, &error.path, &error.source))
 }
 
 /// Whether what is in this directory under this name was made by an earlier run of this torrent, as far as its record says.

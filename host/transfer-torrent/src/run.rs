@@ -67,7 +67,7 @@ pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
         slot,
     };
     let ended = match purpose {
-        Purpose::Download => run.download().await,
+        Purpose::Download | Purpose::Recheck => run.download().await,
         Purpose::Seed { most_uploaded_bytes } => run.seed(most_uploaded_bytes).await,
     };
     drop(run);
@@ -99,15 +99,21 @@ impl Run {
         let open = self.open().await?;
         let stored = self.shared.shelf.read(self.torrent()).await.map_err(Outcome::Failed)?;
         let (metainfo, search) = match stored {
+            Some(metainfo) if self.options.is_metadata_only => return Ok(metadata::described(&metainfo)),
             Some(metainfo) => (metainfo, None),
             None => self.fetch_metadata(&open).await?,
         };
         let files = self.choose_files(&metainfo.info).await?;
+        let is_rechecked = self.job.purpose == Purpose::Recheck;
+        if is_rechecked {
+            self.require_directory().await?;
+        }
         let (name, uses_existing) = self.place(&metainfo.info).await?;
         let sources = Sources::of(&metainfo);
         let spec = TorrentSpec {
             name: Some(name),
             uses_existing,
+            is_rechecked,
             priorities: priorities(&metainfo.info, &files),
             ..self.spec(Content::Info(metainfo.info.clone()), &sources)
         };
@@ -141,7 +147,8 @@ impl Run {
             paths: paths.to_vec(),
             order: Order {
                 is_sequential: self.options.is_sequential,
-                edges_first: self.options.edges_first,
+                head_bytes: self.options.head_bytes.max(self.options.edges_first.into()),
+                tail_bytes: self.options.tail_bytes.max(self.options.edges_first.into()),
             },
             download: self.job.limits.clone(),
             upload: self.job.upload_limits.clone(),
@@ -274,7 +281,7 @@ impl Run {
     async fn follow(&self, swarm: &Swarm, mut ends: impl FnMut(&TorrentView) -> Option<Outcome>) -> Step<Outcome> {
         let mut watch = swarm.torrent.watch();
         let mut tick = interval(match self.job.purpose {
-            Purpose::Download => REPORT_INTERVAL,
+            Purpose::Download | Purpose::Recheck => REPORT_INTERVAL,
             // Its view changes whenever there is something to report.
             Purpose::Seed { .. } => SEED_INTERVAL,
         });

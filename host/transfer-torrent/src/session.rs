@@ -161,6 +161,18 @@ impl Shared {
         slot.try_lock_owned().ok()
     }
 
+    /// Closes the swarm that a finished run has left for one that seeds.
+    pub(crate) async fn release(&self, torrent: InfoHash) {
+        let Some(mut slot) = self.try_slot(torrent) else {
+            return;
+        };
+        if let Some(swarm) = slot.take() {
+            swarm.close().await;
+        }
+        drop(slot);
+        self.forget_free_slots();
+    }
+
     /// Drops places that nothing has and nothing waits for.
     pub(crate) fn forget_free_slots(&self) {
         lock(&self.slots)

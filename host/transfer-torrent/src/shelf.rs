@@ -7,7 +7,7 @@ use private_files::FileError;
 use tokio::task::spawn_blocking;
 use transfer::{Failure, FailureKind};
 
-/// The ending of their names; the rest is the hash.
+/// The ending of [`InfoHash::file_name`].
 const ENDING: &str = ".torrent";
 
 /// The directory of metainfo files, one for each torrent that has a task.
@@ -20,7 +20,7 @@ impl Shelf {
     }
 
     pub(crate) fn path(&self, torrent: InfoHash) -> PathBuf {
-        self.0.join(format!("{torrent}{ENDING}"))
+        self.0.join(torrent.file_name())
     }
 
     /// Stores the file; it is on the disk when this returns.

@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use metainfo::{InfoHash, Magnet, Metainfo};
+use metainfo::{Info, InfoHash, Magnet, Metainfo};
 use tokio::{sync::oneshot, task::spawn_blocking};
-use torrent::{CommandError, Content, Gone, Status, Torrent, TorrentSpec};
+use torrent::{CommandError, Gone, Status, Torrent};
 use transfer::{
     Discarded, Failure, FailureKind, FileName, Job, LeftoversFuture, RunFuture, SafeUrl, Transport,
     source::torrent_hash,
@@ -175,12 +175,36 @@ impl Torrents {
         running.recheck().await.map_err(|error| of_command(torrent.url, error))
     }
 
-    /// Gives a file another path in the directory of the torrent, with `/` between names.
+    /// Gives a file another path in the directory of the torrent, with `/` between names, whether it is running or not. The
+    /// only file of a torrent that is not running is renamed by whoever keeps its path.
     pub async fn rename_file(&self, torrent: Of<'_>, index: u32, path: &str) -> Result<(), TorrentError> {
         let file = usize::try_from(index).unwrap_or(usize::MAX);
         let path = path.to_owned();
-        self.at_rest_or_running(torrent, async |live| live.rename(file, path).await)
-            .await
+        if let Some(running) = self.running(torrent.url) {
+            let renamed = running.rename(file, path).await;
+            return renamed.map_err(|error| of_command(torrent.url, error));
+        }
+        let hash = Self::info_hash(torrent.url).ok_or(TorrentError::NotTorrent)?;
+        let (info, name) = self.stored(torrent, hash).await?;
+        // No run begins meanwhile.
+        let mut slot = self.0.slot(hash).await;
+        if let Some(swarm) = slot.take() {
+            swarm.close().await;
+        }
+        let (directory, records) = (torrent.directory.to_owned(), self.0.config.directory.clone());
+        let renaming = move || torrent::rename(&info, &directory, &name, (file, &path), &records);
+        let renamed = spawn_blocking(renaming).await;
+        drop(slot);
+        self.0.forget_free_slots();
+        let renamed = renamed.unwrap_or_else(|error| Err(Failure::new(FailureKind::Internal, error.to_string())));
+        renamed.map_err(TorrentError::Failed)
+    }
+
+    /// Ends what a finished run has left for one that seeds, so that the files can be renamed.
+    pub async fn release(&self, url: &SafeUrl) {
+        if let Some(torrent) = Self::info_hash(url) {
+            self.0.release(torrent).await;
+        }
     }
 
     /// Ends the session; waits until trackers know and everything is written, no longer than some seconds.
@@ -193,47 +217,22 @@ impl Torrents {
         self.0.seen()?.torrents.get(torrent)
     }
 
-    /// What the record of a torrent says that is not running.
-    async fn inspect(&self, torrent: Of<'_>) -> Result<torrent::Inspected, TorrentError> {
-        let hash = Self::info_hash(torrent.url).ok_or(TorrentError::NotTorrent)?;
+    /// What it consists of, and the name of its file or directory.
+    async fn stored(&self, torrent: Of<'_>, hash: InfoHash) -> Result<(Info, FileName), TorrentError> {
         let stored = self.0.shelf.read(hash).await.map_err(TorrentError::Failed)?;
         let info = stored.ok_or(TorrentError::NoMetadata(hash))?.info;
         let name = name_of(torrent.path).unwrap_or_else(|| info.name().clone());
+        Ok((info, name))
+    }
+
+    /// What the record of a torrent says that is not running.
+    async fn inspect(&self, torrent: Of<'_>) -> Result<torrent::Inspected, TorrentError> {
+        let hash = Self::info_hash(torrent.url).ok_or(TorrentError::NotTorrent)?;
+        let (info, name) = self.stored(torrent, hash).await?;
         let (directory, records) = (torrent.directory.to_owned(), self.0.config.directory.clone());
         let paths = torrent.paths.to_vec();
         let inspecting = spawn_blocking(move || torrent::inspect(&info, &directory, &name, &paths, &records)).await;
         inspecting.map_err(|error| TorrentError::Failed(Failure::new(FailureKind::Internal, error.to_string())))
-    }
-
-    /// Changes a torrent: one that is not running is added to the session for that, without being started.
-    async fn at_rest_or_running(
-        &self,
-        torrent: Of<'_>,
-        change: impl AsyncFnOnce(&Torrent) -> Result<(), CommandError>,
-    ) -> Result<(), TorrentError> {
-        let changed = |error| of_command(torrent.url, error);
-        if let Some(running) = self.running(torrent.url) {
-            return change(&running).await.map_err(changed);
-        }
-        let hash = Self::info_hash(torrent.url).ok_or(TorrentError::NotTorrent)?;
-        let slot = self.0.slot(hash).await;
-        let stored = self.0.shelf.read(hash).await.map_err(TorrentError::Failed)?;
-        let info = stored.ok_or(TorrentError::NoMetadata(hash))?.info;
-        let name = name_of(torrent.path).unwrap_or_else(|| info.name().clone());
-        let failed = |error: String| TorrentError::Failed(Failure::new(FailureKind::InUse, error));
-        let open = self.0.open().await.map_err(|error| failed(error.to_string()))?;
-        let spec = TorrentSpec {
-            name: Some(name),
-            uses_existing: true,
-            is_paused: true,
-            ..TorrentSpec::new(Content::Info(info), torrent.directory.to_owned())
-        };
-        let live = open.torrents.add(spec).map_err(|error| failed(error.to_string()))?;
-        let outcome = change(&live).await.map_err(changed);
-        let closed = live.close().await.map_err(changed);
-        drop(slot);
-        self.0.forget_free_slots();
-        outcome.and(closed)
     }
 }
 

@@ -258,6 +258,21 @@ impl Failure {
         self
     }
 
+    /// A directory that could not be made.
+    pub fn directory(path: &std::path::Path, error: &io::Error) -> Self {
+        let mut failure = Self::disk("make the directory", path, error);
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            let message = format!(
+                "{} is a file, and the download needs a directory of that name: rename it, or choose another directory",
+                path.display()
+            );
+            failure = Self::new(FailureKind::Directory, message);
+        } else if failure.kind == FailureKind::DiskIo {
+            failure.kind = FailureKind::Directory;
+        }
+        failure
+    }
+
     /// A failure of the local disk: `act` names what was tried ("write", "create", …) and `path` where.
     pub fn disk(act: &str, path: &std::path::Path, error: &io::Error) -> Self {
         let kind = disk_kind(error);

@@ -96,6 +96,9 @@ pub enum Purpose {
     /// To download the file.
     #[default]
     Download,
+    /// To download what is missing of it, after everything that is there was hashed, whatever earlier runs recorded. Only
+    /// after [`Finished::can_seed`].
+    Recheck,
     /// To seed the finished file at [`Target::reserved`] until [`Job::stop`] is cancelled. Only after [`Finished::can_seed`].
     Seed {
         /// The run uploads nothing beyond this many bytes, [`Job::uploaded_bytes`] included, but finishes the piece that it
@@ -109,6 +112,11 @@ pub enum Purpose {
 pub enum Outcome {
     /// The file is verified, synced and has its final name.
     Finished(Finished),
+    /// The description of a download, which is all that was wanted, is there. No file was made of what it describes.
+    Described {
+        /// Its size.
+        size_bytes: u64,
+    },
     /// The run was asked to stop; its bytes are saved for a later run.
     Stopped,
     /// The run has to wait for a decision of the user, who resumes the task.

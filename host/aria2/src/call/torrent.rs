@@ -91,6 +91,10 @@ impl Caller {
             about: described,
             ..Torrent::default()
         };
+        if torrent.about.options.metadata_only {
+            // For aria2 it is a download of the metadata, which never has files.
+            torrent.about.has_metadata = false;
+        }
         if parts.files && torrent.about.has_metadata {
             torrent.files = self.torrent_files(download).await?;
         }
@@ -138,6 +142,8 @@ impl Caller {
             files: (after.files != before.files).then(|| after.files.clone()),
             trackers: changed(after.trackers != before.trackers, &after.trackers),
             first_last_piece_first: Some(after.first_last_piece_first),
+            head_bytes: Some(after.head_bytes),
+            tail_bytes: Some(after.tail_bytes),
             metadata_timeout_secs: Some(after.metadata_timeout_secs.unwrap_or(0)),
             stall_timeout_secs: Some(after.stall_timeout_secs.unwrap_or(0)),
             max_peers: Some(after.max_peers.unwrap_or(0)),

@@ -156,8 +156,7 @@ impl Row {
             Kind::Text | Kind::Lines => text.to_owned(),
             Kind::Checksum => checksum(text).ok_or_else(bad)?,
             Kind::Gid => Gid::chosen(text).ok_or_else(bad)?.to_string(),
-            Kind::Edges if text.is_empty() || text.split(',').all(is_edge) => text.to_owned(),
-            Kind::Edges => return Err(bad()),
+            Kind::Edges => edges(text).map(|_| text.to_owned()).ok_or_else(bad)?,
             Kind::Ports => ports(text).map(|_| text.to_owned()).ok_or_else(bad)?,
         };
         if let Effect::Refused(reason) = effect
@@ -182,9 +181,30 @@ fn size(text: &str) -> Option<u64> {
 }
 
 /// `head`, `head=SIZE`, `tail` or `tail=SIZE`.
-fn is_edge(text: &str) -> bool {
-    let (edge, length) = text.split_once('=').unwrap_or((text, "1M"));
-    matches!(edge, "head" | "tail") && size(length).is_some()
+/// Reads how many bytes at the beginning and at the end of each file come first; without a size, aria2's mebibyte.
+pub(super) fn edges(text: &str) -> Option<(u64, u64)> {
+    let (mut head, mut tail) = (0, 0);
+    for edge in text.split(',').filter(|_| !text.is_empty()) {
+        let (edge, length) = edge.split_once('=').unwrap_or((edge, "1M"));
+        match edge {
+            "head" => head = size(length)?,
+            "tail" => tail = size(length)?,
+            _ => return None,
+        }
+    }
+    Some((head, tail))
+}
+
+/// A size as short as it is read.
+pub(super) fn written_size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 2] = [(1024 * 1024, "M"), (1024, "K")];
+    let unit = UNITS
+        .into_iter()
+        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    unit.map_or_else(
+        || bytes.to_string(),
+        |(unit, letter)| format!("{}{letter}", bytes / unit),
+    )
 }
 
 /// Reads a port, or a range of ports.

@@ -120,7 +120,7 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     request("bt-request-peer-speed-limit", Size(0, ANY), "51200", Harmless(PEERS)),
     request("bt-require-crypto", Flag, "false", Refused(ENCRYPTION)),
-    request("bt-save-metadata", Flag, "false", Harmless(METADATA)),
+    request("bt-save-metadata", Flag, "false", Acts),
     request("bt-seed-unverified", Flag, "false", Acts),
     request("bt-stop-timeout", Number(0, MANY), "0", Acts),
     request("bt-tracker", Text, "", Acts),
@@ -428,7 +428,6 @@ pub(crate) const ROWS: &[Row] = &[
 /// Options whose effect at the start of a program differs from that for RPC clients.
 pub(crate) const AT_START: &[(&str, Effect)] = &[
     ("bt-load-saved-metadata", Acts),
-    ("bt-save-metadata", Acts),
     ("connect-timeout", Acts),
     ("continue", Acts),
     ("download-result", Acts),

@@ -85,7 +85,7 @@ fn options_of_torrents_are_what_the_service_takes() {
     let asked = request;
     let given = json!({"select-file": "5,1-2,2", "seed-ratio": "1.5", "seed-time": "0.26", "max-upload-limit": "1K",
         "bt-tracker": "wss://t.test/a, http://t.test/a ,", "bt-prioritize-piece": "head=1K,tail", "bt-stop-timeout": "0",
-        "bt-max-peers": "7", "bt-metadata-only": "true"});
+        "bt-max-peers": "7", "bt-metadata-only": "true", "bt-save-metadata": "true"});
     let request = asked(&given);
     let limits = (
         request.seed_ratio_limit_milli,
@@ -97,8 +97,10 @@ fn options_of_torrents_are_what_the_service_takes() {
     let expect = protocol::TorrentRequest {
         files: vec![0, 1, 4],
         trackers: vec!["http://t.test/a".into()],
-        first_last_piece_first: true,
-        stop_after_metadata: true,
+        head_bytes: 1024,
+        tail_bytes: 1024 * 1024,
+        metadata_only: true,
+        save_metadata: true,
         max_peers: Some(7),
         ..protocol::TorrentRequest::default()
     };
@@ -365,8 +367,8 @@ fn what_is_shown_of_a_request_asks_for_it_again() {
         "max-download-limit": "1K", "max-tries": "2", "retry-wait": "3", "remote-time": "true", "allow-overwrite": "true",
         "referer": "r", "user-agent": "u", "header": "A: b", "check-certificate": "false", "all-proxy": "http://p:1/",
         "select-file": "1,3-5", "seed-ratio": "1.5", "seed-time": "0.5", "max-upload-limit": "1K", "follow-torrent": "false",
-        "bt-tracker": "http://t.test/a,udp://t.test:1", "bt-prioritize-piece": "head", "bt-stop-timeout": "9", "bt-max-peers": "0",
-        "pause-metadata": "true"});
+        "bt-tracker": "http://t.test/a,udp://t.test:1", "bt-prioritize-piece": "head=1M,tail=3K", "bt-stop-timeout": "9", "bt-max-peers": "0",
+        "pause-metadata": "true", "bt-metadata-only": "true", "bt-save-metadata": "true"});
     let first = request(&given);
     let mut again = CreateTaskRequest {
         url: first.url.clone(),
@@ -374,6 +376,13 @@ fn what_is_shown_of_a_request_asks_for_it_again() {
     };
     apply(&shown(&first), &mut again, "/usual").unwrap();
     assert!(again == first);
+    let edges = |text: &str| {
+        let shown = shown(&request(&json!({"bt-prioritize-piece": text})));
+        shown.get("bt-prioritize-piece").unwrap_or_default().to_owned()
+    };
+    let same = ["head=1M,tail=3K", "tail=7", ""];
+    assert_eq!(same.map(edges), same);
+    assert_eq!(edges("tail,head"), "head=1M,tail=1M");
 }
 
 #[test]

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use metainfo::MAX_FILES;
 use protocol::{CreateTaskRequest, TorrentFilePath, TorrentRequest};
 
-use super::set::Options;
+use super::{
+    row::{edges, written_size},
+    set::Options,
+};
 use crate::vocabulary::fault::Fault;
 
 /// aria2's limit of file numbers.
@@ -77,11 +80,18 @@ pub(super) fn apply(options: &Options, request: &mut CreateTaskRequest) -> Resul
         let trackers = uris(list).filter(|uri| metainfo::tracker(uri).is_some());
         torrent.trackers = trackers.take(MAX_TRACKERS).map(str::to_owned).collect();
     }
-    if let Some(edges) = text("bt-prioritize-piece") {
-        torrent.first_last_piece_first = !edges.is_empty();
+    if let Some(text) = text("bt-prioritize-piece") {
+        torrent.first_last_piece_first = false;
+        (torrent.head_bytes, torrent.tail_bytes) = edges(text).unwrap_or_default();
     }
-    if text("bt-metadata-only").is_some() || text("pause-metadata").is_some() {
-        torrent.stop_after_metadata = options.is_on("bt-metadata-only") || options.is_on("pause-metadata");
+    if text("bt-metadata-only").is_some() {
+        torrent.metadata_only = options.is_on("bt-metadata-only");
+    }
+    if text("bt-save-metadata").is_some() {
+        torrent.save_metadata = options.is_on("bt-save-metadata");
+    }
+    if text("pause-metadata").is_some() {
+        torrent.stop_after_metadata = options.is_on("pause-metadata");
     }
     if let Some(seconds) = number("bt-stop-timeout") {
         torrent.stall_timeout_secs = u32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
@@ -140,11 +150,22 @@ pub(super) fn shown(request: &CreateTaskRequest, mut put: impl FnMut(&'static st
         .map(|file| format!("{}={}", file.index + 1, file.path));
     put("index-out", paths.collect::<Vec<_>>().join("\n"));
     put("bt-tracker", torrent.trackers.join(","));
-    if torrent.first_last_piece_first {
-        put("bt-prioritize-piece", "head,tail".to_owned());
-    }
-    if torrent.stop_after_metadata {
-        put("pause-metadata", "true".to_owned());
+    let edge = u64::from(torrent.first_last_piece_first);
+    let edges = [("head", torrent.head_bytes), ("tail", torrent.tail_bytes)];
+    let edges = edges.map(|(name, bytes)| (name, bytes.max(edge)));
+    let edges = edges.iter().filter(|(_, bytes)| *bytes > 0);
+    let edges: Vec<_> = edges
+        .map(|(name, bytes)| format!("{name}={}", written_size(*bytes)))
+        .collect();
+    put("bt-prioritize-piece", edges.join(","));
+    for (name, is_on) in [
+        ("pause-metadata", torrent.stop_after_metadata),
+        ("bt-metadata-only", torrent.metadata_only),
+        ("bt-save-metadata", torrent.save_metadata),
+    ] {
+        if is_on {
+            put(name, "true".to_owned());
+        }
     }
     if let Some(seconds) = torrent.stall_timeout_secs {
         put("bt-stop-timeout", seconds.to_string());

@@ -289,7 +289,7 @@ async fn files(args: &OneArgs, environment: &Environment) -> anyhow::Result<Exit
                 (file.index + 1).to_string(),
                 amount::bytes(file.size_bytes),
                 if file.wanted { done } else { "skip".to_owned() },
-                file.path.clone(),
+                file.renamed.as_ref().unwrap_or(&file.path).clone(),
             ]
         });
         table::lines([">NUMBER", ">SIZE", ">DONE", "PATH"], rows)

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use data_encoding::BASE64;
-use engine::Task;
+use engine::{Phase, Task};
 use metainfo::{Info, Magnet, Metainfo};
 use protocol::{
     CreateTaskRequest, ErrorCode, MAX_BLOB_BYTES, Method, RenameTorrentFileParams, Request, RpcError, TaskIdParams,
@@ -19,7 +19,7 @@ use crate::{
         params::task_id,
     },
     options,
-    refusal::{Refuse as _, chain, invalid},
+    refusal::{Refuse as _, chain, invalid, renaming},
     service::Service,
     view::{self, torrent as shown},
 };
@@ -55,6 +55,18 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
                 let after = after.map_err(|error| error.with_field("path"))?;
                 return finish(service.engine.change_torrent(task.id, after).await);
             }
+            let is_running = task.run().is_some();
+            if !is_running
+                && stored(torrents, task.url())
+                    .await?
+                    .is_some_and(|torrent| torrent.info.is_single_file())
+            {
+                // Its name is the task's.
+                torrents.release(task.url()).await;
+                let renamed = service.engine.rename(task.id, &path).await;
+                renamed.map_err(|error| renaming(&error).with_field("path"))?;
+                return done();
+            }
             let renamed = torrents.rename_file(place(&task), index, &path).await;
             renamed.map_err(|error| match error {
                 TorrentError::Failed(failure) if failure.kind == FailureKind::InvalidSource => {
@@ -66,6 +78,9 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
         }
         Method::TorrentRecheck => {
             let task = one(service, request).await?;
+            if task.phase == Phase::Completed {
+                return finish(service.engine.recheck(task.id).await);
+            }
             torrents.recheck(place(&task)).await.map_err(|error| refused(&error))?;
             done()
         }
@@ -189,7 +204,7 @@ async fn files(service: &Service, torrents: &Torrents, params: TorrentFilesParam
     let options = task.spec().torrent.unwrap_or_default();
     read(&TorrentFiles {
         files: page
-            .map(|(place, view)| shown::file(&info, place, view, &options.files))
+            .map(|each| shown::file(&info, &task.save_dir, each, &options.files))
             .collect(),
         total: views.len(),
         next_offset: (end < views.len()).then_some(end),
@@ -322,6 +337,10 @@ pub(super) async fn keep(service: &Service, request: &mut CreateTaskRequest) -> 
     if named.is_some_and(|hash| hash != kept.info.hash()) {
         let message = format!("url is of another torrent than the file, which is {}", kept.info.hash());
         return Err(invalid("url", message));
+    }
+    if let Some(torrent) = &mut request.torrent {
+        // They are about magnet links: the file is the metadata.
+        (torrent.metadata_only, torrent.save_metadata) = (false, false);
     }
     kept.url.expose().clone_into(&mut request.url);
     Ok(())

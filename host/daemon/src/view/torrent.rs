@@ -1,6 +1,10 @@
 //! Maps what is known of torrents to the protocol's records.
 
-use std::{net::SocketAddr, time::Instant};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use data_encoding::HEXLOWER;
 use metainfo::{Info, Magnet, Metainfo};
@@ -100,15 +104,20 @@ pub(crate) fn add_live(torrent: &mut TorrentDto, live: Live) {
 }
 
 /// A file at its place in the torrent, of whose files `chosen` are to be downloaded, or all.
-pub(crate) fn file(info: &Info, place: usize, view: &FileView, chosen: &[u32]) -> TorrentFileDto {
+/// A file of a torrent that is stored in `directory`.
+pub(crate) fn file(info: &Info, directory: &Path, (place, view): (usize, &FileView), chosen: &[u32]) -> TorrentFileDto {
     let path = match info.files().get(place) {
         Some(file) if !info.is_single_file() => file.shown(),
         _ => info.name().as_str(),
     };
+    let below = view.path.strip_prefix(directory).unwrap_or(&view.path);
+    let below = below.iter().skip(usize::from(!info.is_single_file()));
+    let below = below.collect::<PathBuf>().display().to_string();
     let index = u32::try_from(place).unwrap_or(u32::MAX);
     TorrentFileDto {
         index,
         path: path.to_owned(),
+        renamed: (below != path).then_some(below),
         file_path: view.path.display().to_string(),
         size_bytes: view.length,
         done_bytes: view.done_bytes,

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use transfer::Failure;
 
-use crate::model::{fate::FileFate, id::RunId};
+use crate::model::{
+    fate::FileFate,
+    id::{RunId, Timestamp},
+};
 
 /// How much of the time of seeding a crash may lose.
 const SAVE_TIME: Duration = Duration::from_mins(10);
@@ -85,6 +88,16 @@ pub struct Seeding {
     pub(crate) idle: Duration,
     /// The engine's uptime at the start of its run or at its last upload. Only while it has a run.
     pub(crate) since: Option<Duration>,
+    /// Everything of it is to be hashed again, and nothing was found missing so far.
+    pub(crate) recheck: Option<Box<Recheck>>,
+}
+
+/// What a complete task was before everything of it was to be hashed again, and is again if nothing is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recheck {
+    pub(crate) completed_at: Option<Timestamp>,
+    /// Why its seeding had ended; `None` if it is seeded.
+    pub(crate) end: Option<SeedEnd>,
 }
 
 /// What a task's seeding does.

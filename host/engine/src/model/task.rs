@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use transfer::{Checksum, Failure, FileName, GivenBy, Landing, RequestOptions, SafeUrl, Stage, TorrentOptions};
+use transfer::{
+    Checksum, Failure, FileName, GivenBy, Landing, RequestOptions, SafeUrl, Stage, TorrentOptions, source::torrent_hash,
+};
 
 pub use crate::model::fate::FileFate;
 use crate::model::{
@@ -249,6 +251,11 @@ impl PackedSpec {
             rare.request = RequestOptions::default();
             (rare.checksum, rare.pieces) = (None, None);
             (rare.promised_size, rare.promised_type) = (None, None);
+            if let Some(torrent) = &mut rare.torrent {
+                // They are about magnet links, and this is a torrent that is known.
+                let torrent = Arc::make_mut(torrent);
+                (torrent.is_metadata_only, torrent.saves_metadata) = (false, false);
+            }
         }
         self.rare.take_if(|rare| **rare == TaskSpec::default());
     }
@@ -499,6 +506,16 @@ impl Task {
 
     /// Whether a file operation outside of a run is in progress. Until it has ended, no run and no other operation
     /// starts.
+    /// The torrent that it owns: what is known of it, and its files. One of which only the description was wanted owns none once
+    /// it has that.
+    pub(crate) fn torrent(&self) -> Option<[u8; 20]> {
+        let is_metadata_only = |torrent: &Arc<TorrentOptions>| torrent.is_metadata_only;
+        if self.phase == Phase::Completed && self.options().torrent.as_ref().is_some_and(is_metadata_only) {
+            return None;
+        }
+        torrent_hash(self.url())
+    }
+
     pub(crate) fn is_settling(&self) -> bool {
         self.unsettled.is_some() && self.any_run().is_none()
     }

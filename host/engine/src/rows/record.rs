@@ -16,7 +16,7 @@ use crate::model::{
     proxy::ProxyChoice,
     queue::{Days, Queue, QueueSpec, Schedule},
     resolution::{Item, Resolution, ResolverId},
-    seeding::{AfterSeeding, SeedEnd, SeedLimit, SeedLimits, SeedState, Seeding},
+    seeding::{AfterSeeding, Recheck, SeedEnd, SeedLimit, SeedLimits, SeedState, Seeding},
     spec::{TaskSpec, has_secrets},
     task::{AccountWait, LoginWait, PackedSpec, Phase, Unsettled},
 };
@@ -382,9 +382,17 @@ struct TorrentRecord {
     #[serde(skip_serializing_if = "is_default")]
     edges_first: bool,
     #[serde(skip_serializing_if = "is_default")]
+    head_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    tail_bytes: u64,
+    #[serde(skip_serializing_if = "is_default")]
     asks_for_files: bool,
     #[serde(skip_serializing_if = "is_default")]
     stops_after_metadata: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    is_metadata_only: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    saves_metadata: bool,
     #[serde(skip_serializing_if = "is_default")]
     metadata_timeout_ms: Option<u64>,
     #[serde(skip_serializing_if = "is_default")]
@@ -403,8 +411,12 @@ impl TorrentRecord {
             webseeds,
             is_sequential,
             edges_first,
+            head_bytes,
+            tail_bytes,
             asks_for_files,
             stops_after_metadata,
+            is_metadata_only,
+            saves_metadata,
             metadata_timeout,
             stall_timeout,
             max_peers,
@@ -417,8 +429,12 @@ impl TorrentRecord {
             webseeds: texts(webseeds),
             is_sequential: *is_sequential,
             edges_first: *edges_first,
+            head_bytes: *head_bytes,
+            tail_bytes: *tail_bytes,
             asks_for_files: *asks_for_files,
             stops_after_metadata: *stops_after_metadata,
+            is_metadata_only: *is_metadata_only,
+            saves_metadata: *saves_metadata,
             metadata_timeout_ms: metadata_timeout.map(millis),
             stall_timeout_ms: stall_timeout.map(millis),
             max_peers: *max_peers,
@@ -433,8 +449,12 @@ impl TorrentRecord {
             webseeds: parse_urls(&self.webseeds)?,
             is_sequential: self.is_sequential,
             edges_first: self.edges_first,
+            head_bytes: self.head_bytes,
+            tail_bytes: self.tail_bytes,
             asks_for_files: self.asks_for_files,
             stops_after_metadata: self.stops_after_metadata,
+            is_metadata_only: self.is_metadata_only,
+            saves_metadata: self.saves_metadata,
             metadata_timeout: self.metadata_timeout_ms.map(Duration::from_millis),
             stall_timeout: self.stall_timeout_ms.map(Duration::from_millis),
             max_peers: self.max_peers,
@@ -635,6 +655,37 @@ pub(super) struct SeedingRecord {
     seeded_ms: u64,
     #[serde(skip_serializing_if = "is_default")]
     idle_ms: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    recheck: Option<RecheckRecord>,
+}
+
+/// What a task that is hashed again was before.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct RecheckRecord {
+    completed_at: Option<i64>,
+    state: SeedStateRecord,
+}
+
+impl RecheckRecord {
+    fn of(recheck: &Recheck) -> Self {
+        Self {
+            completed_at: recheck.completed_at.map(Timestamp::unix_millis),
+            state: recheck
+                .end
+                .as_ref()
+                .map_or(SeedStateRecord::Waiting, SeedStateRecord::of_end),
+        }
+    }
+
+    fn into_recheck(self) -> Recheck {
+        Recheck {
+            completed_at: self.completed_at.map(Timestamp::from_unix_millis),
+            end: match self.state.into_state() {
+                SeedState::Ended(end) => Some(end),
+                _ => None,
+            },
+        }
+    }
 }
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -692,6 +743,7 @@ impl SeedingRecord {
             order: seeding.order,
             seeded_ms: millis(seeding.seeded),
             idle_ms: millis(seeding.idle),
+            recheck: seeding.recheck.as_deref().map(RecheckRecord::of),
         }
     }
 
@@ -704,6 +756,7 @@ impl SeedingRecord {
             seeded: Duration::from_millis(self.seeded_ms),
             idle: Duration::from_millis(self.idle_ms),
             since: None,
+            recheck: self.recheck.map(|recheck| Box::new(recheck.into_recheck())),
         }
     }
 }

@@ -184,7 +184,7 @@ impl State {
             let limited = self.index.limited.entry(wait.account.clone()).or_default();
             limited.insert((wait.until, serial));
         }
-        if let Some(hash) = torrent_hash(task.url()) {
+        if let Some(hash) = task.torrent() {
             self.index.torrents.insert(hash, serial);
         }
         self.index

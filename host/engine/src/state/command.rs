@@ -74,6 +74,7 @@ impl State {
             Command::LoggedIn(account) => self.logged_in(&account),
             Command::ChangeTorrent(task, options) => self.change_torrent(task, options, effects)?,
             Command::NoteFiles(task, files) => self.note_files(task, files)?,
+            Command::Recheck(task) => self.recheck(task, effects)?,
             Command::SetSeedLimits(task, limits) => self.set_seed_limits(task, limits, effects)?,
             Command::RequestRetry(task, delay) => self.request_retry(now, task, delay)?,
         }

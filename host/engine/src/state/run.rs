@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use transfer::{Failure, FailureKind, Finished, GivenBy, Landing, Outcome, Progress, SafeUrl};
+use transfer::{Failure, FailureKind, Finished, GivenBy, Landing, Outcome, Progress, SafeUrl, Stage};
 
 use crate::{
     milestone::TaskMilestone,
@@ -122,6 +122,13 @@ impl State {
                     if uploaded < progress.uploaded_bytes {
                         task.seeding.get_or_insert_default().uploaded_bytes = progress.uploaded_bytes;
                     }
+                    // Everything was hashed, and something is missing: a later run need not hash it again.
+                    if progress.stage == Stage::Moving
+                        && progress.total_bytes.is_some_and(|total| progress.done_bytes < total)
+                        && let Some(seeding) = task.seeding.as_deref_mut()
+                    {
+                        seeding.recheck = None;
+                    }
                 });
             }
             if is_told {
@@ -164,6 +171,7 @@ impl State {
             }
             (Outcome::Finished(finished), _) => self.finished(now, serial, finished),
             (_, Some(After::Delete(fate))) => self.delete_at_rest(&[serial], fate),
+            (Outcome::Described { size_bytes }, _) => self.described(now, serial, size_bytes),
             (Outcome::Became { url, given_by }, then) => {
                 self.became(now, serial, (url, given_by), then == Some(After::Pause));
             }
@@ -238,9 +246,24 @@ impl State {
             task.total_bytes = Some(finished.size_bytes);
             task.completed_at = Some(now);
         });
-        if can_seed {
+        let recheck = self.take_recheck(serial);
+        if let Some(recheck) = recheck {
+            self.found_whole(serial, recheck);
+        } else if can_seed {
             self.begin_seeding(serial);
         }
+    }
+
+    /// A task of which only the description was wanted, which is no file of it, is complete.
+    fn described(&mut self, now: Timestamp, serial: u64, size_bytes: u64) {
+        self.edit(serial, |task| {
+            task.phase = Phase::Completed;
+            task.is_forced = false;
+            task.renew_retries();
+            task.done_bytes = size_bytes;
+            task.total_bytes = Some(size_bytes);
+            task.completed_at = Some(now);
+        });
     }
 
     /// Only the kind of a failure decides whether it is retried.

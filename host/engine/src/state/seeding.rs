@@ -5,10 +5,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use transfer::{Failure, FailureKind, Outcome, Progress, Purpose, Stage, TorrentOptions};
 
 use crate::{
+    milestone::TaskMilestone,
     model::{
         error::CommandError,
         id::{RunId, TaskId},
-        seeding::{AfterSeeding, Limits, SeedEnd, SeedLimits, SeedState, SeedThen, Seeding},
+        seeding::{AfterSeeding, Limits, Recheck, SeedEnd, SeedLimits, SeedState, SeedThen, Seeding},
         task::{After, FileFate, Phase, Run, Unsettled},
     },
     state::{model::State, step::Effect},
@@ -240,6 +241,11 @@ impl State {
     pub(super) fn seed_again(&mut self, serial: u64, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
         let state = self.tasks[&serial].seeding.as_deref().map(|seeding| &seeding.state);
         match state {
+            // Its files are gone or changed: no other run that seeds would find them.
+            Some(SeedState::Ended(SeedEnd::Failed(failure))) if failure.kind == FailureKind::DiskIo => {
+                self.hash_again(serial, effects);
+                Ok(())
+            }
             Some(_) if !self.settings.settings.seeding.is_enabled => Err(CommandError::InvalidField(
                 "seeding is switched off (bt_seed_enabled); a completed task cannot be resumed otherwise",
             )),
@@ -316,6 +322,59 @@ impl State {
         Ok(())
     }
 
+    /// Hashes everything of a complete torrent again, and downloads what is missing or wrong.
+    pub(super) fn recheck(&mut self, id: TaskId, effects: &mut Vec<Effect>) -> Result<(), CommandError> {
+        let serial = self.serial(id)?;
+        let task = &self.tasks[&serial];
+        if task.phase != Phase::Completed || task.seeding.is_none() {
+            return Err(self.wrong_phase(serial, "recheck"));
+        }
+        if task.is_settling() {
+            return Err(CommandError::Busy);
+        }
+        self.hash_again(serial, effects);
+        Ok(())
+    }
+
+    fn hash_again(&mut self, serial: u64, effects: &mut Vec<Effect>) {
+        let task = &self.tasks[&serial];
+        let end = match task.seeding.as_deref().map(|seeding| &seeding.state) {
+            // If it can be seeded after all, it is.
+            Some(SeedState::Ended(SeedEnd::Failed(_))) => None,
+            Some(SeedState::Ended(end) | SeedState::Stopping(_, AfterSeeding::End(end))) => Some(end.clone()),
+            _ => None,
+        };
+        let recheck = Recheck {
+            completed_at: task.completed_at,
+            end,
+        };
+        self.edit_seeding(serial, |seeding| seeding.recheck = Some(Box::new(recheck)));
+        self.download_again(serial, effects);
+    }
+
+    pub(super) fn take_recheck(&mut self, serial: u64) -> Option<Recheck> {
+        self.tasks[&serial].seeding.as_ref()?.recheck.as_ref()?;
+        let mut taken = None;
+        self.edit_seeding(serial, |seeding| taken = seeding.recheck.take());
+        taken.map(|recheck| *recheck)
+    }
+
+    /// Everything that was hashed again is right: the task is what it was, and was completed when it was.
+    pub(super) fn found_whole(&mut self, serial: u64, recheck: Recheck) {
+        let Recheck { completed_at, end } = recheck;
+        self.changes
+            .reached
+            .retain(|reached| *reached != (TaskMilestone::Completed, serial));
+        let is_seeded = end.is_none() && self.settings.settings.seeding.is_enabled;
+        self.edit(serial, |task| {
+            task.completed_at = completed_at.or(task.completed_at);
+            task.seeding.get_or_insert_default().state = SeedState::Ended(end.unwrap_or(SeedEnd::Off));
+        });
+        if is_seeded {
+            self.wait_for_slot(serial);
+        }
+    }
+
     /// Makes a completed task pending, at once or when its run that seeds has ended.
     fn download_again(&mut self, serial: u64, effects: &mut Vec<Effect>) {
         let uptime = self.uptime;
@@ -323,6 +382,7 @@ impl State {
         effects.extend(run.map(Effect::Stop));
         self.edit(serial, |task| {
             task.completed_at = None;
+            task.file_missing = false;
             task.phase = match run {
                 Some(id) => Phase::Stopping {
                     run: Run {

@@ -65,7 +65,10 @@ impl State {
             queue: task.queue,
             task_speeds: spec.speeds(),
             queue_speeds: queue.speeds(),
-            purpose: Purpose::Download,
+            purpose: match &task.seeding {
+                Some(seeding) if seeding.recheck.is_some() => Purpose::Recheck,
+                _ => Purpose::Download,
+            },
             uploaded_bytes: task.seeding.as_ref().map_or(0, |seeding| seeding.uploaded_bytes),
             retry,
             source: match link {

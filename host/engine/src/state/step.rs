@@ -83,6 +83,7 @@ pub enum Command {
     SetSeedLimits(TaskId, SeedLimits),
     ChangeTorrent(TaskId, Arc<TorrentOptions>),
     NoteFiles(TaskId, Box<[u32]>),
+    Recheck(TaskId),
 }
 
 /// Shown to the user.

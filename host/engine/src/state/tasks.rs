@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use transfer::{Discarded, FileName, SafeUrl};
+use transfer::{Discarded, FileName, SafeUrl, source::torrent_hash};
 
 use crate::{
     event::Event,
@@ -125,7 +125,7 @@ impl State {
 
     /// The tasks that a command deletes, if it does.
     pub fn discarded_by(&self, command: &Command) -> Vec<(TaskId, Discarded)> {
-        let (serials, fate) = match command {
+        let (mut serials, fate) = match command {
             Command::Delete(task, fate) => (self.known(&[*task]), *fate),
             Command::DeleteMany(tasks, fate) => (self.known(tasks), *fate),
             Command::GroupDelete(group, fate) => (self.of_group(*group).unwrap_or_default(), *fate),
@@ -143,6 +143,13 @@ impl State {
             };
             (task.id, discarded)
         };
+        // What a transport keeps of a torrent belongs to the task that owns that.
+        let is_of_other = |serial: &u64| {
+            let hash = torrent_hash(self.tasks[serial].url());
+            let owner = hash.and_then(|hash| self.index.torrents.get(&hash));
+            owner.is_some_and(|owner| owner != serial)
+        };
+        serials.retain(|serial| !is_of_other(serial));
         serials.into_iter().map(discarded).collect()
     }
 

@@ -221,7 +221,7 @@ impl World {
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Start(start) if start.purpose != Purpose::Download => self.start_seed(*start),
+                Effect::Start(start) if matches!(start.purpose, Purpose::Seed { .. }) => self.start_seed(*start),
                 Effect::Start(start) => {
                     // A run that was resolved first has its place since then.
                     if !self.resolved.remove(&start.run) {

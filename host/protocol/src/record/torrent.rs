@@ -17,10 +17,19 @@ pub struct TorrentRequest {
     pub sequential: bool,
     /// Download the first and last piece of each file before all others, which players need.
     pub first_last_piece_first: bool,
+    /// Download the pieces of so many bytes at the beginning of each file before all others; 0: none.
+    pub head_bytes: u64,
+    /// The same of the end of each file.
+    pub tail_bytes: u64,
     /// Ask which files to download once they are known, if there are several and a client can show the question.
     pub ask_for_files: bool,
     /// Once the files of a magnet link are known, wait paused until the task is resumed.
     pub stop_after_metadata: bool,
+    /// Complete the task once the metadata of its magnet link is there: no file is downloaded.
+    pub metadata_only: bool,
+    /// Write the metadata of a magnet link into the save directory once it came, as `<info hash>.torrent`, unless a file has
+    /// that name.
+    pub save_metadata: bool,
     /// Seconds after which a magnet link whose metadata did not come fails; `null` or 0: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_timeout_secs: Option<u32>,
@@ -140,6 +149,9 @@ pub struct TorrentFileDto {
     pub index: u32,
     /// Its path in the torrent, with `/` between names. Of a torrent with one file, its name.
     pub path: String,
+    /// Its path below the directory of the torrent, or the name of an only file, if that is another one than in the torrent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<String>,
     /// Where it is, or will be once it is complete.
     pub file_path: String,
     /// Its size in bytes.
@@ -323,6 +335,12 @@ pub struct TorrentChange {
     /// Download the first and last piece of each file before all others, which players need.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_last_piece_first: Option<bool>,
+    /// Download the pieces of so many bytes at the beginning of each file before all others; 0: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_bytes: Option<u64>,
+    /// The same of the end of each file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail_bytes: Option<u64>,
     /// Seconds; 0: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_timeout_secs: Option<u32>,

@@ -172,7 +172,8 @@ pub(crate) async fn torrent_pieces(
 
 /// Check everything that a torrent has on the disk.
 ///
-/// What is wrong is downloaded again. The download must be running.
+/// What is wrong is downloaded again. A download that is not complete must be running; a complete one is checked whether it
+/// is seeded or not.
 #[utoipa::path(post, path = "/api/v1/tasks/{id}/recheck", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = ResultMessage), Gated, Named, Called))]
 pub(crate) async fn torrent_recheck(State(app): State<App>, Path(task_id): Path<String>) -> Ack {

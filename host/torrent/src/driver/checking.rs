@@ -28,9 +28,11 @@ pub(super) struct Opened {
 
 /// How a torrent begins.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "as in the specification of a torrent")]
 pub(super) struct Beginning {
     pub(super) target: Target,
     pub(super) uses_existing: bool,
+    pub(super) is_rechecked: bool,
     pub(super) is_seed_only: bool,
 }
 
@@ -47,6 +49,15 @@ pub(super) fn open(
         return open_new(info, beginning, handles);
     };
     let storage = Storage::new(info, target, handles, record.places.clone());
+    if beginning.is_rechecked {
+        // A file may have been put back under its name since the record was written.
+        storage.adopt_named(&Bitfield::full(pieces));
+        return Ok(Opened {
+            storage: Arc::new(storage),
+            have: Bitfield::new(pieces),
+            doubtful: (0..pieces).collect(),
+        });
+    }
     let geometry = storage.geometry();
     let mut doubtful = Bitfield::new(pieces);
     let mut doubt = |file: usize| {

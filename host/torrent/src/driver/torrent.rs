@@ -181,6 +181,7 @@ impl Torrent {
                     paths: spec.paths,
                 },
                 uses_existing: spec.uses_existing,
+                is_rechecked: spec.is_rechecked,
                 is_seed_only: spec.is_seed_only,
             },
             stops_after_metadata: spec.stops_after_metadata,

@@ -293,7 +293,8 @@ async fn pieces_come_in_order_if_the_user_wants_that() {
         .add(TorrentSpec {
             order: Order {
                 is_sequential: true,
-                edges_first: true,
+                head_bytes: 1,
+                tail_bytes: 1,
             },
             ..spec(Content::Info(files.info.clone()), target.path())
         })
@@ -308,6 +309,35 @@ async fn pieces_come_in_order_if_the_user_wants_that() {
     let highest = (1..last).filter(|piece| has(*piece)).max().unwrap();
     let missing = (1..highest).filter(|piece| !has(*piece)).count();
     assert!(missing <= 4, "{missing} pieces before {highest} are missing");
+    session.shutdown().await;
+    seeding.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn so_many_bytes_at_the_ends_of_a_file_come_first() {
+    let files = Files::single("one.bin", 3_000_000, 32 * 1024);
+    let (seeding, seeder) = seed(&files).await;
+    limit(&seeder, 0, 1_000_000).await;
+    let target = tempfile::tempdir().unwrap();
+    let session = session(target.path()).await;
+    let torrent = session
+        .add(TorrentSpec {
+            order: Order {
+                head_bytes: 500_000,
+                tail_bytes: 300_000,
+                ..Order::default()
+            },
+            ..spec(Content::Info(files.info.clone()), target.path())
+        })
+        .unwrap();
+    connect(&torrent, address(&seeding)).await;
+    until_view(&torrent, |view| view.pieces_have >= 30).await;
+    let have = torrent.pieces().await.unwrap().unwrap().have;
+    let has = |piece: u64| have[usize::try_from(piece / 8).unwrap()] & (0x80 >> (piece % 8)) != 0;
+    let piece = u64::from(files.info.piece_length());
+    let [head, tail] = [0..=500_000 / piece, 2_700_000 / piece..=2_999_999 / piece];
+    let missing: Vec<_> = head.chain(tail).filter(|piece| !has(*piece)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
     session.shutdown().await;
     seeding.shutdown().await;
 }
@@ -381,7 +411,7 @@ async fn after_a_kill_no_recorded_piece_is_downloaded_again_and_a_changed_file_i
         .add(TorrentSpec {
             order: Order {
                 is_sequential: true,
-                edges_first: false,
+                ..Order::default()
             },
             ..spec(Content::Info(files.info.clone()), target.path())
         })

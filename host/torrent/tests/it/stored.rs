@@ -186,7 +186,8 @@ async fn what_is_deleted_with_a_torrent_is_known_without_a_session() {
             priorities: vec![Priority::Normal, Priority::Normal, Priority::Skip],
             order: torrent::Order {
                 is_sequential: true,
-                edges_first: true,
+                head_bytes: 1,
+                tail_bytes: 1,
             },
             ..named(&files, target.path(), "top")
         })
@@ -309,6 +310,51 @@ async fn a_torrent_that_only_uploads_names_the_file_that_is_missing_or_changed_a
     until(&torrent, |status| *status == Status::Seeding).await;
     assert_eq!(list(target.path()), ["top/a", "top/empty"]);
     first.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_is_hashed_again_whatever_the_record_says() {
+    let files = two();
+    let (seeding, _seeder) = seed(&files).await;
+    let target = tempfile::tempdir().unwrap();
+    let session = session(target.path()).await;
+    let torrent = session.add(named(&files, target.path(), "top")).unwrap();
+    connect(&torrent, address(&seeding)).await;
+    until(&torrent, |status| *status == Status::Seeding).await;
+    torrent.close().await.unwrap();
+    seeding.shutdown().await;
+    // Damaged without a trace that the record could show: the same size and time of change.
+    let path = target.path().join("top/dir/b");
+    let changed_at = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let mut changed = files.each[2].1.clone();
+    changed[250_000] ^= 1;
+    std::fs::write(&path, changed).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(changed_at).unwrap();
+    let torrent = session.add(named(&files, target.path(), "top")).unwrap();
+    until(&torrent, |status| *status == Status::Seeding).await;
+    torrent.close().await.unwrap();
+    let rechecked = TorrentSpec {
+        is_rechecked: true,
+        ..named(&files, target.path(), "top")
+    };
+    let torrent = session.add(rechecked).unwrap();
+    until_view(&torrent, |view| {
+        view.status == Status::Downloading && view.done_bytes < view.wanted_bytes
+    })
+    .await;
+    let view = torrent.view();
+    assert_eq!(view.checked_pieces, files.info.piece_count());
+    assert!(
+        view.wanted_bytes - view.done_bytes <= u64::from(files.info.piece_length()),
+        "{view:?}"
+    );
+    let (seeding, _seeder) = seed(&files).await;
+    connect(&torrent, address(&seeding)).await;
+    until(&torrent, |status| *status == Status::Seeding).await;
+    assert_eq!(std::fs::read(&path).unwrap(), files.each[2].1);
+    session.shutdown().await;
+    seeding.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

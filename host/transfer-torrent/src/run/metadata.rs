@@ -1,11 +1,11 @@
 //! The metadata of a magnet link.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs, io, io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use metainfo::{Info, Metainfo};
-use tokio::time::timeout;
+use tokio::{task::spawn_blocking, time::timeout};
 use torrent::{Content, Status, TorrentSpec};
-use transfer::{Failure, FailureKind, Outcome, Stage};
+use transfer::{Failure, FailureKind, Outcome, Stage, file_name::PART_SUFFIX};
 
 use super::{Run, Step, sources::Sources};
 use crate::{
@@ -33,12 +33,35 @@ impl Run {
             }
         };
         let metainfo = Sources::of_magnet(&self.magnet).describe(info);
+        if self.options.saves_metadata {
+            // First: once it is stored, no run fetches it again.
+            self.save(metainfo.encode()).await;
+        }
         let stored = self.shared.shelf.keep(self.torrent(), metainfo.encode()).await;
-        if self.options.stops_after_metadata || stored.is_err() {
+        let ended = match stored {
+            Err(failure) => Some(Outcome::Failed(failure)),
+            Ok(()) if self.options.is_metadata_only => Some(described(&metainfo)),
+            Ok(()) => self.options.stops_after_metadata.then_some(Outcome::Waits),
+        };
+        if let Some(ended) = ended {
             swarm.close().await;
-            return Err(stored.map_or_else(Outcome::Failed, |()| Outcome::Waits));
+            return Err(ended);
         }
         Ok((metainfo, swarm.release().await))
+    }
+
+    /// Writes the metainfo file for the user. The download does not need it, so a failure is not the task's.
+    async fn save(&self, bytes: Vec<u8>) {
+        let directory = self.job.target.directory.clone();
+        let path = directory.join(self.torrent().file_name());
+        let shown = path.display().to_string();
+        let saving = spawn_blocking(move || write_new(&directory, &path, &bytes)).await;
+        match saving.map_err(io::Error::other) {
+            Ok(Ok(())) => tracing::info!(path = shown, "saved the metadata of a magnet link"),
+            Ok(Err(error)) | Err(error) => {
+                tracing::warn!(path = shown, %error, "the metadata of a magnet link was not saved");
+            }
+        }
     }
 
     async fn await_metadata(&self, swarm: &Swarm) -> Step<Info> {
@@ -72,5 +95,35 @@ impl Run {
                 Err(Outcome::Failed(Failure::new(FailureKind::NotFound, message)))
             }),
         }
+    }
+}
+
+/// The end of a run that only the metadata was wanted of.
+pub(super) fn described(metainfo: &Metainfo) -> Outcome {
+    Outcome::Described {
+        size_bytes: metainfo.info.raw().len() as u64,
+    }
+}
+
+/// Writes a file whole and durably, unless its name is taken. Blocks.
+fn write_new(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(PART_SUFFIX);
+    // One that a killed run left is removed: it is ours by its name, and may be a link by now.
+    match fs::remove_file(&part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::File::create_new(&part)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    match transfer::rename_new(Path::new(&part), path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&part),
+        Err(error) => Err(error),
+        Ok(()) => private_files::sync_directory(directory).map_err(|error| error.source),
     }
 }

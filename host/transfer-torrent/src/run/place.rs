@@ -22,6 +22,9 @@ impl Run {
             // It is this task's own.
             return Ok((name, true));
         }
+        // Below a file, every name would seem to be taken.
+        let made = tokio::fs::create_dir_all(&target.directory).await;
+        made.map_err(|error| Outcome::Failed(Failure::directory(&target.directory, &error)))?;
         let path = self.options.paths.first().filter(|_| info.is_single_file());
         let wanted = target.name.clone().or_else(|| Some(FileName::sanitise(&path?.1)));
         let wanted = wanted.unwrap_or_else(|| info.name().clone());
@@ -48,6 +51,20 @@ impl Run {
         }
         let message = format!("{} and all numbered names exist already", wanted.as_str());
         Err(Outcome::Failed(Failure::new(FailureKind::Exists, message)))
+    }
+
+    /// Fails if the directory that has received the files is gone: they are on a disk that may only be away, and would all be
+    /// downloaded again to where that is usually mounted.
+    pub(super) async fn require_directory(&self) -> Step<()> {
+        let directory = &self.job.target.directory;
+        if is_there(directory).await {
+            return Ok(());
+        }
+        let message = format!(
+            "{} is not there: connect the disk that it is on and resume the task, or create it to download everything again",
+            directory.display()
+        );
+        Err(Outcome::Failed(Failure::new(FailureKind::DiskIo, message)))
     }
 
     async fn is_recorded(&self, info: &Info, name: &FileName) -> bool {
@@ -81,13 +98,7 @@ pub(crate) async fn leftovers(shared: &Shared, task: Discarded) -> Vec<PathBuf> 
         return Vec::new();
     };
     // A run that has the place closes its swarm itself, before anything is deleted.
-    if let Some(mut slot) = shared.try_slot(torrent) {
-        if let Some(swarm) = slot.take() {
-            swarm.close().await;
-        }
-        drop(slot);
-        shared.forget_free_slots();
-    }
+    shared.release(torrent).await;
     let stored = shared.shelf.read(torrent).await.ok().flatten();
     let content = stored.map_or(Content::Hash(torrent), |metainfo| Content::Info(metainfo.info));
     let (records, stored) = (shared.config.directory.clone(), shared.shelf.path(torrent));

@@ -440,7 +440,7 @@ async fn lock_new(file: &File, path: &Path) -> Result<bool, Failure> {
 }
 
 fn make_directory(directory: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| directory_failure(directory, &error))
+    fs::create_dir_all(directory).map_err(|error| Failure::directory(directory, &error))
 }
 
 fn open_existing(paths: &Paths, proof: Proof) -> Result<Existing, Failure> {
@@ -475,14 +475,6 @@ fn open_existing(paths: &Paths, proof: Proof) -> Result<Existing, Failure> {
 
 fn is_plain_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
-}
-
-fn directory_failure(directory: &Path, error: &io::Error) -> Failure {
-    let mut failure = Failure::disk("make the directory", directory, error);
-    if matches!(failure.kind, FailureKind::Exists | FailureKind::DiskIo) {
-        failure.kind = FailureKind::Directory;
-    }
-    failure
 }
 
 fn in_use(path: &Path, holder: Option<u32>) -> Failure {

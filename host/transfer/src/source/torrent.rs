@@ -20,10 +20,18 @@ pub struct TorrentOptions {
     pub is_sequential: bool,
     /// Download the first and last piece of each file before all others, so that players can show it.
     pub edges_first: bool,
+    /// Download the pieces of so many bytes at the beginning of each file before all others.
+    pub head_bytes: u64,
+    /// The same of its end.
+    pub tail_bytes: u64,
     /// Ask which files to download once they are known, if there are several and anything can answer.
     pub asks_for_files: bool,
     /// Once the files are known, stop until the task is resumed.
     pub stops_after_metadata: bool,
+    /// Only the metadata of a magnet link is wanted ([`crate::Outcome::Described`]).
+    pub is_metadata_only: bool,
+    /// Write the metadata of a magnet link into the task's directory once it came, unless a file has its name.
+    pub saves_metadata: bool,
     /// How long the metadata of a magnet link may take; `None` is the transport's default.
     pub metadata_timeout: Option<Duration>,
     /// How long nothing may be received before the run fails; `None` is for ever.

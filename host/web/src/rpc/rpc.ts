@@ -3651,6 +3651,10 @@ export interface TorrentChange {
   sequential?: boolean | null;
   /** Download the first and last piece of each file before all others, which players need. */
   firstLastPieceFirst?: boolean | null;
+  /** Download the pieces of so many bytes at the beginning of each file before all others; 0: none. */
+  headBytes?: number | null;
+  /** The same of the end of each file. */
+  tailBytes?: number | null;
   /** Seconds; 0: the default. */
   metadataTimeoutSecs?: number | null;
   /** Seconds; 0: it waits for ever. */
@@ -3732,6 +3736,8 @@ export interface TorrentFileDto {
   index: number;
   /** Its path in the torrent, with `/` between names. Of a torrent with one file, its name. */
   path: string;
+  /** Its path below the directory of the torrent, or the name of an only file, if that is another one than in the torrent. */
+  renamed?: string;
   /** Where it is, or will be once it is complete. */
   filePath: string;
   /** Its size in bytes. */
@@ -3857,10 +3863,19 @@ export interface TorrentRequest {
   sequential: boolean;
   /** Download the first and last piece of each file before all others, which players need. */
   firstLastPieceFirst: boolean;
+  /** Download the pieces of so many bytes at the beginning of each file before all others; 0: none. */
+  headBytes: number;
+  /** The same of the end of each file. */
+  tailBytes: number;
   /** Ask which files to download once they are known, if there are several and a client can show the question. */
   askForFiles: boolean;
   /** Once the files of a magnet link are known, wait paused until the task is resumed. */
   stopAfterMetadata: boolean;
+  /** Complete the task once the metadata of its magnet link is there: no file is downloaded. */
+  metadataOnly: boolean;
+  /** Write the metadata of a magnet link into the save directory once it came, as `<info hash>.torrent`, unless a file has
+   * that name. */
+  saveMetadata: boolean;
   /** Seconds after which a magnet link whose metadata did not come fails; `null` or 0: the default. */
   metadataTimeoutSecs?: number;
   /** Seconds without a received byte after which the download fails; `null` or 0: it waits for ever. */
@@ -3883,10 +3898,19 @@ export interface TorrentRequestInput {
   sequential?: boolean;
   /** Download the first and last piece of each file before all others, which players need. */
   firstLastPieceFirst?: boolean;
+  /** Download the pieces of so many bytes at the beginning of each file before all others; 0: none. */
+  headBytes?: number;
+  /** The same of the end of each file. */
+  tailBytes?: number;
   /** Ask which files to download once they are known, if there are several and a client can show the question. */
   askForFiles?: boolean;
   /** Once the files of a magnet link are known, wait paused until the task is resumed. */
   stopAfterMetadata?: boolean;
+  /** Complete the task once the metadata of its magnet link is there: no file is downloaded. */
+  metadataOnly?: boolean;
+  /** Write the metadata of a magnet link into the save directory once it came, as `<info hash>.torrent`, unless a file has
+   * that name. */
+  saveMetadata?: boolean;
   /** Seconds after which a magnet link whose metadata did not come fails; `null` or 0: the default. */
   metadataTimeoutSecs?: number | null;
   /** Seconds without a received byte after which the download fails; `null` or 0: it waits for ever. */

@@ -277,8 +277,8 @@ impl World {
         assert_eq!(after.asked_retries, before.asked_retries + 1);
     }
 
-    /// Every task by its id, with its queue and where it rests.
-    fn rests(&self) -> BTreeMap<TaskId, (QueueId, Option<TaskMilestone>)> {
+    /// Every task by its id, with its queue, where it rests, and whether it is hashed again.
+    fn rests(&self) -> BTreeMap<TaskId, (QueueId, Option<TaskMilestone>, bool)> {
         let rest = |task: &Task| match task.phase {
             Phase::Paused => Some(TaskMilestone::Paused),
             Phase::Completed => Some(TaskMilestone::Completed),
@@ -286,19 +286,24 @@ impl World {
             _ => None,
         };
         let tasks = self.state.tasks.values().filter(|task| !task.is_being_deleted());
-        tasks.map(|task| (task.id, (task.queue, rest(task)))).collect()
+        let is_rechecked = |task: &Task| task.seeding.as_ref().is_some_and(|seeding| seeding.recheck.is_some());
+        tasks
+            .map(|task| (task.id, (task.queue, rest(task), is_rechecked(task))))
+            .collect()
     }
 
     /// The milestones since `before` are exactly what follows from the two states.
-    fn check_milestones(&mut self, before: &BTreeMap<TaskId, (QueueId, Option<TaskMilestone>)>) {
+    fn check_milestones(&mut self, before: &BTreeMap<TaskId, (QueueId, Option<TaskMilestone>, bool)>) {
         use TaskMilestone::{Cancelled, Completed, Created, Failed};
         let after = self.rests();
         let mut expected = Vec::new();
         let mut ended = BTreeSet::new();
-        for (id, (queue, rest)) in &after {
+        for (id, (queue, rest, _)) in &after {
             match before.get(id) {
                 None => expected.push((*id, Created)),
-                Some((_, was)) if was != rest => expected.extend(rest.map(|rest| (*id, rest))),
+                // It was complete all the time.
+                Some((_, _, true)) if *rest == Some(Completed) => continue,
+                Some((_, was, _)) if was != rest => expected.extend(rest.map(|rest| (*id, rest))),
                 Some(_) => continue,
             }
             if matches!(rest, Some(Completed | Failed)) {
@@ -306,7 +311,7 @@ impl World {
             }
         }
         let gone = before.iter().filter(|(id, _)| !after.contains_key(id));
-        let gone = gone.filter(|(_, (_, was))| !matches!(was, Some(Completed | Failed)));
+        let gone = gone.filter(|(_, (_, was, _))| !matches!(was, Some(Completed | Failed)));
         expected.extend(gone.map(|(id, _)| (*id, Cancelled)));
         let is_busy = |task: &Arc<Task>| !matches!(task.phase, Phase::Paused | Phase::Completed | Phase::Failed(_));
         ended.retain(|queue| {

@@ -29,6 +29,12 @@ impl World {
         self.seeds.values().find(|start| start.task == task)
     }
 
+    /// The run that downloads a task.
+    fn start_of(&self, task: TaskId) -> &Start {
+        let start = self.live.values().find(|start| start.task == task);
+        start.expect("a run downloads the task")
+    }
+
     fn state_of(&self, task: TaskId) -> SeedState {
         self.state.task(task).unwrap().seeding.clone().unwrap().state
     }
@@ -314,6 +320,92 @@ fn seeding_that_fails_says_why() {
     assert_eq!(world.status(task), Status::Completed);
 }
 
+/// A complete torrent that is seeded, whose bytes are being hashed again.
+fn rechecked(world: &mut World) -> TaskId {
+    let task = world.seeded(1);
+    world.command(Command::Recheck(task)).unwrap();
+    let (run, start) = world.seeds.pop_first().unwrap();
+    assert!(world.stopped.contains(&run), "it is not hashed while it is seeded");
+    world.live.insert(run, start);
+    world.end(task, Outcome::Stopped);
+    assert_eq!(world.start_of(task).purpose, Purpose::Recheck);
+    assert_eq!(
+        world.killed().start_of(task).purpose,
+        Purpose::Recheck,
+        "what was acknowledged is done after a crash"
+    );
+    world.milestones.clear();
+    task
+}
+
+#[test]
+fn a_complete_torrent_that_is_found_damaged_is_downloaded_again() {
+    let mut world = World::new();
+    let task = rechecked(&mut world);
+    let run = world.start_of(task).run;
+    for (stage, done_bytes) in [(Stage::Verifying, 0), (Stage::Moving, 7)] {
+        let progress = Progress {
+            stage,
+            done_bytes,
+            total_bytes: Some(10),
+            ..Progress::default()
+        };
+        world.apply(Input::Progressed(vec![(task, run, progress)])).unwrap();
+    }
+    let found = world.state.task(task).unwrap();
+    assert_eq!((found.done_bytes, found.completed_at), (7, None));
+    world.command(Command::Pause(task)).unwrap();
+    world.end(task, Outcome::Stopped);
+    world.command(Command::Resume(task)).unwrap();
+    assert_eq!(
+        world.start_of(task).purpose,
+        Purpose::Download,
+        "what was hashed is not hashed again"
+    );
+    world.end(task, seedable("/downloads/1"));
+    assert!(world.seed(task).is_some());
+    let completed = |milestone: &Milestone| matches!(milestone, Milestone::Task(TaskMilestone::Completed, _));
+    assert!(world.milestones.iter().any(completed));
+}
+
+#[test]
+fn a_complete_torrent_that_is_found_whole_is_what_it_was() {
+    let mut world = World::new();
+    let task = rechecked(&mut world);
+    world.now = world.now.after(Duration::from_mins(1));
+    world.end(task, seedable("/downloads/1"));
+    assert!(world.seed(task).is_some(), "it is seeded, as before");
+    let before = Timestamp::from_unix_millis(1_000_000);
+    assert_eq!(world.state.task(task).unwrap().completed_at, Some(before));
+    let completed = |milestone: &Milestone| matches!(milestone, Milestone::Task(TaskMilestone::Completed, _));
+    assert!(!world.milestones.iter().any(completed));
+    // One whose seeding was ended is not seeded.
+    world.command(Command::Pause(task)).unwrap();
+    world.end_seed(task, Outcome::Stopped);
+    world.command(Command::Recheck(task)).unwrap();
+    world = world.killed();
+    world.end(task, seedable("/downloads/1"));
+    assert_eq!(world.state_of(task), SeedState::Ended(SeedEnd::User));
+    let plain = world.create(9);
+    world.end(plain, finished("/downloads/9"));
+    assert!(world.command(Command::Recheck(plain)).is_err());
+}
+
+#[test]
+fn resuming_a_torrent_whose_files_are_damaged_repairs_it() {
+    let mut world = World::new();
+    let task = world.seeded(1);
+    world.end_seed(task, failed(FailureKind::DiskIo));
+    world.command(Command::Resume(task)).unwrap();
+    assert_eq!(world.start_of(task).purpose, Purpose::Recheck);
+    world.end(task, seedable("/downloads/1"));
+    assert!(world.seed(task).is_some());
+    // Another reason is not one of its files.
+    world.end_seed(task, failed(FailureKind::InUse));
+    world.command(Command::Resume(task)).unwrap();
+    assert!(world.seed(task).is_some());
+}
+
 #[test]
 fn other_files_of_a_complete_torrent_are_downloaded_once_its_run_has_ended() {
     let options = |files: &[u32]| {
@@ -453,6 +545,36 @@ fn a_link_that_led_to_a_torrent_goes_on_as_that_torrent_without_the_secrets_of_t
         world.state.task(second).unwrap().failure().unwrap().kind,
         FailureKind::Exists
     );
+}
+
+#[test]
+fn a_task_of_which_only_the_metadata_is_wanted_is_complete_and_owns_no_torrent() {
+    let mut world = World::new();
+    let only = |is_metadata_only| {
+        let mut spec = TaskSpec::new(SafeUrl::parse(MAGNET).unwrap());
+        spec.torrent = Some(Arc::new(TorrentOptions {
+            is_metadata_only,
+            ..TorrentOptions::default()
+        }));
+        spec
+    };
+    let (first, second) = (id(1), id(2));
+    world.command(Command::Create(vec![(first, only(true))])).unwrap();
+    let again = Command::Create(vec![(second, only(false))]);
+    assert!(world.command(again.clone()).is_err(), "it is being fetched");
+    world.end(first, Outcome::Described { size_bytes: 70 });
+    let task = world.state.task(first).unwrap();
+    assert_eq!(task.phase, Phase::Completed);
+    assert_eq!((task.done_bytes, task.total_bytes, &task.path), (70, Some(70), &None));
+    assert!(task.completed_at.is_some());
+    let mut world = world.killed();
+    world.command(again).unwrap();
+    world.end(second, seedable("/downloads/2"));
+    // What is stored of the torrent is the second one's.
+    let discarded = |world: &World, task| world.state.discarded_by(&Command::Delete(task, FileFate::Delete)).len();
+    assert_eq!((discarded(&world, first), discarded(&world, second)), (0, 1));
+    world.command(Command::Delete(first, FileFate::Delete)).unwrap();
+    assert!(world.seed(second).is_some());
 }
 
 #[test]

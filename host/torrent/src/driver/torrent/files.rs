@@ -33,7 +33,9 @@ impl Torrent {
             for (index, file) in storage.info.files().iter().enumerate() {
                 let priority = self.priority(index);
                 let pieces = geometry.pieces_of(file.offset(), file.offset() + file.length());
-                let (first, last) = (pieces.start, pieces.end.saturating_sub(1));
+                let (start, end) = (file.offset(), file.offset() + file.length());
+                let head = geometry.pieces_of(start, start.saturating_add(self.order.head_bytes).min(end));
+                let tail = geometry.pieces_of(end.saturating_sub(self.order.tail_bytes).max(start), end);
                 if self.beginning.is_seed_only && priority == Priority::Skip {
                     // The bytes of its last pieces may have gone with the parts file.
                     unknown.extend(pieces);
@@ -42,8 +44,7 @@ impl Torrent {
                 for piece in pieces {
                     let entry = &mut priorities[piece as usize];
                     entry.0 = entry.0.max(priority);
-                    entry.1 |=
-                        self.order.edges_first && priority != Priority::Skip && (piece == first || piece == last);
+                    entry.1 |= priority != Priority::Skip && (head.contains(&piece) || tail.contains(&piece));
                 }
             }
             for piece in unknown {

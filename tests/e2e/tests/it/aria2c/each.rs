@@ -766,7 +766,11 @@ const TESTED: &[(&str, &str, &str)] = &[
         "settings_of_the_service_are_taken_out",
         "enable-peer-exchange",
     ),
-    ("bt-save-metadata", "saved_metadata_is_loaded", "bt-load-saved-metadata"),
+    (
+        "bt-save-metadata",
+        "the_metadata_of_a_magnet_link_is_saved_with_its_files_and_without_them",
+        "--bt-save-metadata=true",
+    ),
     (
         "bt-load-saved-metadata",
         "saved_metadata_is_loaded",

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use support::swarm::{Libtorrent, MakeTorrent, free_port};
 
 use super::{options::Listening, *};
 
@@ -96,4 +97,40 @@ fn a_paused_torrent_is_shown_as_aria2_shows_it() {
         text.replace(place.path().to_str().unwrap(), "<dir>")
     });
     assert_eq!(ours, theirs);
+}
+
+#[test]
+fn the_metadata_of_a_magnet_link_is_saved_with_its_files_and_without_them() {
+    let source = tempfile::tempdir().unwrap();
+    fs::write(source.path().join("one.bin"), vec![b'x'; 300_000]).unwrap();
+    let mut seeder = Libtorrent::start();
+    let made = seeder.make(&source.path().join("one.bin"), &MakeTorrent::default());
+    let address = seeder.seed(&made.path, source.path(), &[]);
+    let link = made.magnet(&format!("&x.pe={address}"));
+    for (only, expected) in [("true", vec![]), ("false", vec!["one.bin"])] {
+        let place = Place::new();
+        let program = with_our_name(&place);
+        let metadata_only = format!("--bt-metadata-only={only}");
+        let port = format!("--listen-port={}", free_port());
+        let line = [
+            "--bt-save-metadata=true",
+            &metadata_only,
+            "--seed-time=0",
+            "--enable-dht=false",
+            "--dir=got",
+            &port,
+            &link,
+        ];
+        let (code, said) = run(command(&program, &place, &line));
+        assert_eq!(code, Some(0), "{said}");
+        let mut names: Vec<_> = fs::read_dir(place.path().join("got"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let mut expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
+        expected.push(format!("{}.torrent", made.hash));
+        expected.sort();
+        assert_eq!(names, expected, "{said}");
+    }
 }

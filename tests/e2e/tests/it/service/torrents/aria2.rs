@@ -133,3 +133,86 @@ fn torrents_that_aria2c_takes_wrongly_are_refused_with_an_error() {
         assert_eq!(answer.body["error"]["code"], 1, "{}", answer.body);
     }
 }
+
+/// The name that the metadata of a torrent is saved under.
+fn saved(shared: &Shared) -> String {
+    format!("{}.torrent", shared.made.hash)
+}
+
+#[test]
+fn a_magnet_link_of_which_only_the_metadata_is_wanted_is_complete_with_it() {
+    let mut shared = Shared::one_file(73, MIB);
+    let seeder = shared.seed(&[]);
+    let home = Home::new();
+    let service = serve(&home);
+    let url = shared.made.magnet(&peers(&[seeder]));
+    let options = json!({"bt-metadata-only": "true", "bt-save-metadata": "true"});
+    let gid = aria2(&service, "addUri", &[json!([url]), options]);
+    let status = || aria2(&service, "tellStatus", std::slice::from_ref(&gid));
+    wait_until("it is complete", || status()["status"] == "complete");
+    assert_eq!(below(&home.downloads()), [saved(&shared)]);
+    let file = std::fs::read(home.downloads().join(saved(&shared))).unwrap();
+    assert_eq!(status()["infoHash"], shared.made.hash.as_str());
+    let path = status()["files"][0]["path"].as_str().unwrap().to_owned();
+    assert!(path.starts_with("[METADATA]"), "{path}");
+    assert_eq!(status()["completedLength"], status()["totalLength"]);
+    let option = aria2(&service, "getOption", std::slice::from_ref(&gid));
+    assert_eq!(option["bt-metadata-only"], "true");
+    // What was saved is the torrent, which is not in the way of its own download.
+    let whole = json!({"seed-time": "0", "bt-metadata-only": "true"});
+    let whole = aria2(&service, "addTorrent", &[json!(BASE64.encode(&file)), json!([]), whole]);
+    // Removing the one that has only described it takes nothing from it.
+    aria2(&service, "removeDownloadResult", std::slice::from_ref(&gid));
+    let port = service.call("GET", "/api/v1/torrents/session", None)["port"].as_u64();
+    let port = u16::try_from(port.unwrap()).unwrap();
+    shared.libtorrent.connect(&[([127, 0, 0, 1], port).into()]);
+    wait_until("the files are there", || {
+        aria2(&service, "tellStatus", std::slice::from_ref(&whole))["status"] == "complete"
+    });
+    shared.check(&home.downloads().join("one.bin"));
+}
+
+#[test]
+fn the_metadata_of_a_magnet_link_is_saved_before_its_files_are_there() {
+    let mut shared = Shared::one_file(74, 4 * MIB);
+    let seeder = shared.seed(&[]);
+    shared.libtorrent.limit_upload(500_000);
+    let home = Home::new();
+    let service = serve(&home);
+    let url = shared.made.magnet(&peers(&[seeder]));
+    let options = json!({"bt-save-metadata": "true", "bt-prioritize-piece": "head=1M,tail=64K", "seed-time": "0"});
+    let gid = aria2(&service, "addUri", &[json!([url]), options]);
+    let path = home.downloads().join(saved(&shared));
+    wait_until("it is saved", || path.exists());
+    let status = || aria2(&service, "tellStatus", std::slice::from_ref(&gid));
+    assert_eq!(status()["status"], "active");
+    let info = |bytes: Vec<u8>| {
+        let at = bytes.windows(6).position(|part| part == b"4:info").unwrap();
+        bytes[at..].to_vec()
+    };
+    assert_eq!(info(std::fs::read(&path).unwrap()), info(shared.made.bytes()));
+    let option = aria2(&service, "getOption", std::slice::from_ref(&gid));
+    assert_eq!(option["bt-prioritize-piece"], "head=1M,tail=64K");
+    shared.libtorrent.limit_upload(0);
+    wait_until("it is complete", || status()["status"] == "complete");
+    shared.check(&home.downloads().join("one.bin"));
+}
+
+#[test]
+fn a_torrent_whose_directory_is_a_file_cannot_make_it() {
+    let shared = Shared::one_file(75, MIB);
+    let home = Home::new();
+    let service = serve(&home);
+    let file = home.downloads().join("taken");
+    std::fs::write(&file, "mine").unwrap();
+    for dir in [file.clone(), file.join("below")] {
+        let options = json!({"dir": dir.to_str().unwrap()});
+        let gid = aria2(&service, "addTorrent", &[json!(shared.base64()), json!([]), options]);
+        let status = || aria2(&service, "tellStatus", std::slice::from_ref(&gid));
+        wait_until("it fails", || status()["status"] == "error");
+        // aria2's code for a directory that it cannot make.
+        assert_eq!(status()["errorCode"], "18", "{}", status());
+        aria2(&service, "removeDownloadResult", std::slice::from_ref(&gid));
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+}

@@ -11,7 +11,9 @@ use rustix::process::Signal;
 use serde_json::json;
 use support::swarm::{Libtorrent, MakeTorrent};
 
-use super::{MIB, PIECE, Shared, aria2, below, gid, many_files, peers, serve, wait_until, wait_until_complete};
+use super::{
+    COMPLETED, MIB, PIECE, SEEDS, Shared, aria2, below, gid, many_files, peers, serve, wait_until, wait_until_complete,
+};
 
 /// Kills everything of a home, as a power cut does.
 fn kill(home: &Home, service: Service) {
@@ -132,6 +134,52 @@ fn damage_is_found_by_a_recheck_and_mended() {
     );
 }
 
+/// Waits until the seeding of a complete task failed for want of its bytes.
+fn wait_until_seeding_failed(service: &Service, id: &str) {
+    wait_until("it cannot be seeded", || {
+        service.task(id)["seedingStatus"].as_u64() != Some(SEEDS)
+    });
+}
+
+#[test]
+fn a_finished_torrent_whose_file_is_damaged_is_repaired_and_seeded_again() {
+    let mut shared = Shared::one_file(113, 4 * MIB);
+    let seeder = shared.seed(&[]);
+    let home = Home::new();
+    let mut service = serve(&home);
+    let id = service.create(&json!({"url": shared.made.magnet(&peers(&[seeder]))}));
+    wait_until_complete(&service, &id);
+    let path = home.downloads().join("one.bin");
+    for act in ["recheck", "continue"] {
+        assert_eq!(service.terminate().code, Some(0));
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&[0; 100], MIB).unwrap();
+        drop(file);
+        shared.libtorrent = Libtorrent::start();
+        service = home.serve();
+        service.wait_until_ready();
+        wait_until_seeding_failed(&service, &id);
+        let method = if act == "recheck" { "POST" } else { "PUT" };
+        service.call(method, &format!("/api/v1/tasks/{id}/{act}"), None);
+        // Nobody has the piece, so it stays incomplete.
+        let size = shared.content.len();
+        wait_until("what is missing is known", || {
+            let task = service.task(&id);
+            task["status"] != COMPLETED && task["downloadedBytes"].as_u64() == Some(size - PIECE)
+        });
+        assert!(!path.exists(), "a damaged file does not look finished");
+        shared.seed(&[]);
+        let port = service.call("GET", "/api/v1/torrents/session", None)["port"].as_u64();
+        let port = u16::try_from(port.unwrap()).unwrap();
+        shared.libtorrent.connect(&[([127, 0, 0, 1], port).into()]);
+        wait_until_complete(&service, &id);
+        shared.check(&path);
+        wait_until("it seeds again", || {
+            service.task(&id)["seedingStatus"].as_u64() == Some(SEEDS)
+        });
+    }
+}
+
 #[test]
 fn a_name_that_is_taken_is_numbered_and_what_has_it_stays() {
     let mut shared = Shared::one_file(14, MIB);
@@ -222,6 +270,58 @@ fn a_torrent_that_has_not_begun_shows_its_name_and_files_get_other_paths() {
         below(&home.downloads()),
         ["some files/new/first", "some files/second", "some files/third"]
     );
+}
+
+#[test]
+fn files_of_a_finished_torrent_that_is_not_seeded_are_renamed_and_found() {
+    let home = Home::new();
+    let mut service = serve(&home);
+    let source = tempfile::tempdir().unwrap();
+    let several = source.path().join("several");
+    fs::create_dir(&several).unwrap();
+    many_files(&several, 2);
+    let one = source.path().join("one.bin");
+    fs::write(&one, vec![7; 100_000]).unwrap();
+    let mut libtorrent = Libtorrent::start();
+    let mut ids = Vec::new();
+    for path in [&several, &one] {
+        let made = libtorrent.make(path, &MakeTorrent::default());
+        let seeder = libtorrent.seed(&made.path, source.path(), &[]);
+        let id = service.create(&json!({"url": made.magnet(&peers(&[seeder])), "noSeed": true}));
+        wait_until_complete(&service, &id);
+        ids.push(id);
+    }
+    // Nothing of the runs is left.
+    assert_eq!(service.terminate().code, Some(0));
+    service = home.serve();
+    service.wait_until_ready();
+    for (id, index, path, place) in [
+        (&ids[0], 1, "new/second", "several/new/second"),
+        (&ids[1], 0, "other.bin", "other.bin"),
+    ] {
+        let params = json!({"taskId": id, "index": index, "path": path});
+        service.rpc().call("daemon.torrent.renameFile", &params).unwrap();
+        let there = home.downloads().join(place);
+        assert!(there.exists());
+        let listed = service
+            .rpc()
+            .call("daemon.torrent.files", &json!({"taskId": id}))
+            .unwrap();
+        let file = &listed["files"][index];
+        assert_eq!(file["renamed"], path, "{listed}");
+        assert_eq!(file["doneBytes"], file["sizeBytes"], "{listed}");
+        let shown = aria2(&service, "getFiles", &[json!(gid(id))]);
+        assert_eq!(shown[index]["path"], there.to_str().unwrap(), "{shown}");
+        // It is seeded from where it is.
+        service.call("PUT", &format!("/api/v1/tasks/{id}/continue"), None);
+        wait_until("it seeds", || {
+            service.task(id)["seedingStatus"].as_u64() == Some(SEEDS)
+                && service
+                    .rpc()
+                    .call("daemon.torrent.get", &json!({"taskId": id}))
+                    .is_ok_and(|torrent| torrent["isSeeding"] == true)
+        });
+    }
 }
 
 #[test]

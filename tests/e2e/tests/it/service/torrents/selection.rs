@@ -226,7 +226,9 @@ fn finished_files_of_a_torrent_that_is_not_complete_stay_unless_they_are_to_be_d
             });
         } else {
             wait_until("only finished files are left", || {
-                visible(&home.downloads()).into_iter().eq(finished.clone())
+                let left = visible(&home.downloads());
+                // Those of the last piece may have been finished after the task was shown as paused.
+                !left.iter().any(is_part) && finished.iter().all(|path| left.contains(path))
             });
             fs::remove_dir_all(home.downloads().join("many")).unwrap();
         }
