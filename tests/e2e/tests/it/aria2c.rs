@@ -252,6 +252,44 @@ fn what_another_program_began_goes_on() {
 }
 
 #[test]
+fn a_file_that_is_not_the_beginning_of_the_download_is_kept() {
+    let origin = origin();
+    let longer = [&content().slice(0..content().len())[..], b"and more"].concat();
+    let other = vec![b'x'; 1 << 20];
+    for mine in [&longer, &other] {
+        let file = |place: &Place, name: &str| fs::read(place.path().join(name)).unwrap();
+        for (options, ends, names) in [
+            (&["-c"][..], Some(0), &["f (1).bin", "f.bin"][..]),
+            (&["-c", "--auto-file-renaming=false"], Some(13), &["f.bin"]),
+        ] {
+            let place = Place::new();
+            fs::write(place.path().join("f.bin"), mine).unwrap();
+            let url = origin.url("/f.bin");
+            let (code, said) = run(ours(&place, &[options, &[&url]].concat()));
+            assert_eq!(
+                (code, &place.names()[..]),
+                (
+                    ends,
+                    &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()[..]
+                ),
+                "{said}"
+            );
+            assert!(file(&place, "f.bin") == *mine, "the file of the user changed");
+            if ends == Some(0) {
+                place.assert_file("f (1).bin", &content());
+            }
+        }
+        let place = Place::new();
+        fs::write(place.path().join("f.bin"), mine).unwrap();
+        let url = origin.url("/f.bin");
+        let (code, said) = run(ours(&place, &["-c", "--allow-overwrite=true", &url]));
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(place.names(), ["f.bin"]);
+        place.assert_file("f.bin", &content());
+    }
+}
+
+#[test]
 fn what_aria2_itself_began_goes_on() {
     let (origin, place) = (origin(), Place::new());
     let url = origin.url("/slow");
