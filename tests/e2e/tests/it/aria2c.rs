@@ -29,6 +29,9 @@ use crate::place::Place;
 
 const MIB: u64 = 1 << 20;
 
+/// Bytes a second of a slow line.
+const CRAWL: u64 = 100_000;
+
 /// The reference.
 fn reference() -> &'static Path {
     let path = Path::new("/usr/bin/aria2c");
@@ -89,6 +92,7 @@ fn origin() -> Origin {
         served("/loop").with(behaviour::redirect(302, "/loop")),
         served("/silent").with(behaviour::silent(End::Stall)),
         served("/slow").with(behaviour::paced(MIB)),
+        served("/crawl").with(behaviour::paced(CRAWL)),
     ])
 }
 
@@ -230,6 +234,29 @@ fn what_was_killed_goes_on_where_it_was() {
         origin.bytes_sent() < content().len() + content().len() / 2,
         "it started over"
     );
+}
+
+#[test]
+fn a_kill_on_a_slow_line_loses_what_came_in_the_last_seconds_and_no_more() {
+    let (origin, place) = (origin(), Place::new());
+    let url = origin.url("/crawl");
+    let mut child = ours(&place, &[&url]).spawn().unwrap();
+    let (sent, lost) = (CRAWL * 9 / 2, CRAWL * 3);
+    assert!(origin.wait_for_bytes(sent, Duration::from_secs(60)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = origin.requests().len();
+    let mut child = ours(&place, &[&url]).spawn().unwrap();
+    let asked = origin.wait_for_requests(before + 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let range = asked[before].header("range").unwrap();
+    let start: u64 = range
+        .trim_start_matches("bytes=")
+        .trim_end_matches('-')
+        .parse()
+        .unwrap();
+    assert!(start >= sent - lost, "of {sent} bytes, {start} were recorded");
 }
 
 #[test]
