@@ -109,7 +109,10 @@ async fn every_call_needs_the_key_but_those_that_list_methods() {
         let (world, version) = (&world, version.clone());
         async move { world.send("POST /jsonrpc", &[(name, &value)], version).await.json() }
     };
-    assert_eq!(with("X-Svc-Token", KEY.to_owned()).await["result"]["version"], "1.37.0");
+    let answer = with("X-Svc-Token", KEY.to_owned()).await;
+    assert_eq!(answer["result"]["version"], "1.37.0");
+    let features = answer["result"]["enabledFeatures"].as_array().unwrap();
+    assert!(features.contains(&json!("SFTP")), "{features:?}");
     assert_eq!(with("Authorization", format!("Bearer {KEY}")).await["error"], refused);
     world.end().await;
 }
