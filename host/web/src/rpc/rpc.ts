@@ -381,6 +381,7 @@ export const reasons = [
   "pairingSelf",
   "pairingVersionMismatch",
   "peerNotPaired",
+  "peerClockSkew",
   "peerOffline",
   "settingUnknown",
   "saveDirUnavailable",
