@@ -385,6 +385,13 @@ def pairing_attacks(service):
     device = Device()
     code = service.code()
     wrong = "%06d" % ((int(code) + 1) % 1_000_000)
+    # Those of a page do not count.
+    for _ in range(12):
+        of_page = json.dumps(device.hello(wrong)[0]).encode()
+        status, _, _ = service.send("POST", LINK + "/pair/hello", of_page, {"Origin": "https://evil.test"})
+        assert status == 403, status
+    status, _, answer = service.send("POST", LINK + "/pair/hello", json.dumps(device.hello(wrong)[0]).encode())
+    assert (status, json.loads(answer)["code"]) == (400, "pairingCodeInvalid"), answer
     for version in [None, 0, 1, 3]:
         answer = service.step("hello", device.hello(code, protocolVersion=version)[0], 400)
         assert answer["code"] == "pairingVersionMismatch", answer
@@ -539,6 +546,9 @@ class Responder(Device):
         else:
             self.pair = None
             answer = {"ok": True}
+        if self.forgery == "another clock":
+            refusal = {"reason": "clockSkew", "serverTime": int(time.time()) - 500}
+            return 401, json.dumps(refusal).encode(), [("Content-Type", "application/json")]
         answered = secrets.token_hex(16) if self.forgery == "another request's" else nonce
         sealed = pair.seal(pair.response_aad(answered), json.dumps(answer).encode())
         if self.is_tampering:
@@ -601,6 +611,9 @@ def as_responder(service):
         for device.forgery in ["reflected", "another request's"]:
             refusal = service.manage("POST", send, task, 401)
             assert refusal["code"] == "peerNotPaired" and "cannot have answered" in refusal["message"], refusal
+        device.forgery = "another clock"
+        refusal = service.manage("POST", send, task, 401)
+        assert refusal["code"] == "peerClockSkew" and "set both" in refusal["message"], refusal
         device.forgery = None
     finally:
         device.stop()

@@ -93,6 +93,10 @@ pub trait Service: Debug + Send + Sync {
     /// Fails while the known state of the tasks may be stale.
     fn check(&self) -> Result<(), CommandError>;
 
+    /// Resolves once the state of the tasks is known for the first time, or has not become known for too long after the
+    /// start.
+    fn started(&self) -> BoxFuture<'_, ()>;
+
     /// Executes a command. Its effect is in the subscription when this resolves.
     fn command<'s>(
         &'s self,

@@ -102,6 +102,16 @@ fn torrent(path: &Path, file: Vec<u8>, options: Options, webseeds: Vec<String>) 
     })
 }
 
+/// The files of a Metalink document that cannot be downloaded, since none of their URLs can; relative ones are those below `base`.
+pub(super) fn without_urls(document: &[u8], base: &str) -> Vec<String> {
+    let preference = Preference {
+        base: base.to_owned(),
+        ..Preference::default()
+    };
+    Document::read(document, &preference)
+        .map_or_else(|_refused_when_it_is_added| Vec::new(), |document| document.left_out)
+}
+
 /// The listing of a document.
 pub(super) fn listing(path: &Path) -> Result<String, Refused> {
     let mut text = format!(">>> Printing the contents of file '{}'...\n", path.display());

@@ -18,7 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::{
     Refused,
     console::{self, Console, Level},
-    document::Wanted,
+    document::{self, Wanted},
     hooks::Callers,
     in_memory::InMemory,
     ledger::{KEYS, Ledger, StatusReply},
@@ -139,11 +139,13 @@ impl Drive {
                     }
                 }
                 Wanted::Metalink(document, options) => {
+                    let without_urls = document::without_urls(&document, self.metalink_base(&options));
                     let params = vec![BASE64.encode(&document).into(), options.into_value()];
                     match self.aria2.call::<Vec<String>>("aria2.addMetalink", params).await {
                         Ok(added) => gids.extend(added),
                         Err(refusal) => self.refuse("Metalink", &refusal.to_string()),
                     }
+                    self.refuse_files(without_urls);
                 }
             }
         }
@@ -188,6 +190,21 @@ impl Drive {
             }
         }
         Ok(taken)
+    }
+
+    fn refuse_files(&mut self, without_urls: Vec<String>) {
+        for name in without_urls {
+            self.refuse(&name, "the Metalink document has no URL for it that can be downloaded");
+        }
+    }
+
+    /// What relative URLs of a Metalink document with these options are relative to.
+    fn metalink_base<'a>(&'a self, options: &'a aria2::option::Options) -> &'a str {
+        let name = "metalink-base-uri";
+        options
+            .get(name)
+            .or_else(|| self.plan.usual.get(name))
+            .unwrap_or_default()
     }
 
     fn refuse(&mut self, what: &str, why: &str) {
@@ -301,7 +318,7 @@ impl Drive {
     /// Adds the files of a Metalink document that was downloaded (`follow-metalink`). Files of such a document are not
     /// followed: two of them could lead to each other for ever.
     async fn follow(&mut self, status: &StatusReply) {
-        let wish = self.plan.options.get("follow-metalink").unwrap_or("true");
+        let wish = self.plan.options.get("follow-metalink").unwrap_or("true").to_owned();
         let path = Path::new(status.path());
         let is_document = metalink_reader::is_document_name(status.path());
         if wish == "false" || !is_document || self.followed.contains(&status.gid) {
@@ -316,8 +333,10 @@ impl Drive {
         let base = folder.map(|folder| folder.expose().to_owned()).unwrap_or_default();
         let dir = path.parent().unwrap_or(Path::new("/")).display().to_string();
         let options = json!({"dir": dir, "metalink-base-uri": base});
+        let mut without_urls = Vec::new();
         let added = match document {
             Ok(document) => {
+                without_urls = document::without_urls(&document, &base);
                 let params = vec![BASE64.encode(&document).into(), options];
                 let added = self.aria2.call::<Vec<String>>("aria2.addMetalink", params).await;
                 added.map_err(|refusal| refusal.to_string())
@@ -327,6 +346,7 @@ impl Drive {
         match added {
             Ok(added) => {
                 self.followed.extend(added);
+                self.refuse_files(without_urls);
                 // As in aria2, the document itself is not wanted then.
                 if wish == "mem" {
                     let _may_be_gone = std::fs::remove_file(path);

@@ -46,7 +46,11 @@ pub(super) fn take(entry: &Entry, usual: &Options) -> Option<Borrowed> {
     if !control.exists() {
         let is_to_continue = of("continue") == "true" && length > 0;
         let done = std::iter::once(ByteRange::new(0, length)).collect();
-        let is_taken = is_to_continue && PartFile::take_over(&path, &Origin::at(&url), &done).is_ok();
+        let origin = Origin {
+            lent_bytes: Some(length),
+            ..Origin::at(&url)
+        };
+        let is_taken = is_to_continue && PartFile::take_over(&path, &origin, &done).is_ok();
         return is_taken.then_some(Borrowed { path, length });
     }
     let (total, mut done) = read(&control)?;

@@ -1,9 +1,9 @@
 //! Paired devices by name, and downloads for them.
 
-use command::{Exit, terminal::printable};
+use command::{Exit, UsageError, terminal::printable};
 use protocol::{LinkDeviceInfo, LinkDeviceTaskRequest, LinkDispatchParams, LinkDispatched, Method};
 
-use crate::service::{Client, ServiceArgs};
+use crate::service::{Client, RemoteError, ServiceArgs};
 
 /// Words of another device on this terminal.
 pub(crate) fn plain(text: &str) -> String {
@@ -25,8 +25,15 @@ pub(crate) async fn find(client: &mut Client, named: &str) -> anyhow::Result<Lin
     }
     match found[..] {
         [device] => Ok(device.clone()),
-        [] => anyhow::bail!("no paired device is called {named:?}; svc link devices lists them"),
-        _ => anyhow::bail!("several paired devices are called {named:?}; give the beginning of a fingerprint"),
+        [] => Err(RemoteError::Unknown {
+            what: "paired device",
+            names: vec![named.to_owned()],
+        }
+        .into()),
+        _ => {
+            let problem = "several paired devices are called so; give the beginning of a fingerprint";
+            Err(UsageError::new(format!("{named:?}"), problem).into())
+        }
     }
 }
 

@@ -41,6 +41,9 @@ pub enum LinkError {
     /// A download for a device that is not paired, or that does not take it as coming from this one.
     #[error("{0}")]
     NotPaired(String),
+    /// The other device does not take a download, since its clock and that of this device differ too much.
+    #[error("{0}")]
+    ClockSkew(String),
     /// The other device refused a download.
     #[error("the other device refused: {0}")]
     PeerRefused(String),
@@ -106,6 +109,7 @@ impl LinkError {
             Self::UnknownDevice => kind(404, ErrorCode::NotFound, Some(Reason::PeerNotPaired)),
             Self::UnknownEntry => kind(404, ErrorCode::NotFound, None),
             Self::NotPaired(_) => kind(401, ErrorCode::Unauthorized, Some(Reason::PeerNotPaired)),
+            Self::ClockSkew(_) => kind(401, ErrorCode::Unauthorized, Some(Reason::PeerClockSkew)),
             Self::Full(_) => kind(503, ErrorCode::Unavailable, Some(Reason::PeerOffline)),
             Self::TooManyPending | Self::NoDiscovery(_) | Self::Unavailable(_) => {
                 kind(503, ErrorCode::Unavailable, None)

@@ -28,6 +28,9 @@ pub(crate) struct Entry {
     /// Why the last attempt failed; unknown of those that an earlier version stored.
     #[serde(default)]
     pub(crate) last_error: String,
+    /// Orders entries of the same second.
+    #[serde(default)]
+    pub(crate) sequence: u64,
 }
 
 impl Entry {
@@ -57,6 +60,12 @@ impl Outbox {
         } else {
             Err(Full)
         }
+    }
+
+    /// The sequence number of an entry that is added now.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        let last = self.entries.values().map(|entry| entry.sequence).max();
+        last.map_or(0, |last| last.saturating_add(1))
     }
 
     /// Adds or replaces one that was stored.
@@ -91,7 +100,7 @@ impl Outbox {
 
     fn sorted(&self, is_meant: impl Fn(&Entry) -> bool) -> Vec<String> {
         let mut ids: Vec<_> = self.entries.iter().filter(|(_, entry)| is_meant(entry)).collect();
-        ids.sort_by_key(|(_, entry)| entry.created_at);
+        ids.sort_by_key(|(_, entry)| (entry.created_at, entry.sequence));
         ids.into_iter().map(|(id, _)| id.clone()).collect()
     }
 
@@ -147,6 +156,7 @@ mod tests {
             attempts: 0,
             error: String::new(),
             last_error: String::new(),
+            sequence: 0,
         }
     }
 
@@ -160,6 +170,21 @@ mod tests {
         assert_eq!(outbox.check_room(OUTBOX_SECS - 1), Err(Full));
         outbox.check_room(OUTBOX_SECS).unwrap();
         assert!(outbox.view(|_| String::new()).is_empty());
+    }
+
+    #[test]
+    fn those_of_one_second_are_in_the_order_in_which_they_were_added() {
+        let mut outbox = Outbox::default();
+        for id in ["c", "a", "b"] {
+            let sequence = outbox.next_sequence();
+            outbox.put(id.to_owned(), Entry { sequence, ..entry(5) });
+        }
+        let ids = |outbox: &Outbox| outbox.sorted(|_| true).concat();
+        assert_eq!(ids(&outbox), "cab");
+        // An attempt at one, and a restart, change nothing.
+        let text = serde_json::to_string(&outbox.remove("a").unwrap()).unwrap();
+        outbox.put("a".to_owned(), serde_json::from_str(&text).unwrap());
+        assert_eq!(ids(&outbox), "cab");
     }
 
     #[test]

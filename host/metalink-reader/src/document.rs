@@ -20,8 +20,8 @@ const ENDINGS: [&str; 2] = [".meta4", ".metalink"];
 pub struct Document {
     /// The files that can be downloaded, in order. Their names are different ones on every file system.
     pub files: Vec<File>,
-    /// Files without a URL of a known kind.
-    pub left_out: usize,
+    /// The names of files without a URL of a known kind, as messages show them.
+    pub left_out: Vec<String>,
 }
 
 /// Why a document is refused. Nothing of it is used then.
@@ -78,22 +78,20 @@ impl Document {
         if count > MAX_FILES {
             return Err(Unreadable::TooManyFiles(count));
         }
-        let (mut files, mut names) = (Vec::new(), Names::default());
+        let (mut files, mut names, mut left_out) = (Vec::new(), Names::default(), Vec::new());
         for element in elements.children("file") {
             let refuse = |problem: InvalidFile| Unreadable::File {
                 name: file::shown_name(element),
                 problem,
             };
             let Some(file) = file::read(element, preference).map_err(refuse)? else {
+                left_out.push(file::shown_name(element));
                 continue;
             };
             names.take(&file.path).map_err(|problem| refuse(problem.into()))?;
             files.push(file);
         }
-        Ok(Self {
-            left_out: count - files.len(),
-            files,
-        })
+        Ok(Self { left_out, files })
     }
 }
 

@@ -185,7 +185,9 @@ impl Control {
                 ),
             ));
         }
-        self.expect("the login", &reply, matches!(reply.code, 230 | 202))?;
+        if !matches!(reply.code, 230 | 202) {
+            return Err(self.login_refusal(&reply));
+        }
         if self.tls.is_some() {
             let size = self.command(shared, "PBSZ", Some(b"0")).await?;
             self.expect("PBSZ 0", &size, size.is_positive())?;
@@ -441,6 +443,23 @@ impl Control {
     pub(crate) fn refusal(&self, what: &str, reply: &Reply) -> Failure {
         let message = format!("{} refuses {what} ({})", self.host, self.shown(reply));
         Failure::new(kind_of(reply.code), message)
+    }
+
+    /// The failure for a reply that refuses the login. Before a login no reply can be about a file, whatever its code says,
+    /// and many servers refuse every login in clear.
+    fn login_refusal(&self, reply: &Reply) -> Failure {
+        let mut failure = self.refusal("the login", reply);
+        if matches!(
+            failure.kind,
+            FailureKind::NotFound | FailureKind::Forbidden | FailureKind::UnexpectedStatus
+        ) {
+            failure.kind = FailureKind::Unauthorized;
+        }
+        if self.access.security == Security::Clear && reply.code / 100 == 5 {
+            failure.message +=
+                "; check user and password, or try ftpes:// or ftps://, since the server may require TLS";
+        }
+        failure
     }
 
     /// A reply for a message. Servers that repeat what they were sent do not bring the password into it.

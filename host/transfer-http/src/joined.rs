@@ -264,6 +264,7 @@ impl Joining {
             total_bytes: self.total(),
             etag: None,
             last_modified: None,
+            lent_bytes: None,
         }
     }
 

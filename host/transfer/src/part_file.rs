@@ -9,6 +9,7 @@ mod claim;
 mod file;
 mod finish;
 mod journal;
+mod lent;
 mod names;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,8 @@ pub enum Certificate {
     Trusted,
     /// Valid for 127.0.0.1, signed by itself.
     SelfSigned,
+    /// Valid for 127.0.0.1, signed by itself and of an authority, which is what the origin calls its authority.
+    OwnAuthority,
     /// Signed by the origin's authority, but its time is over.
     Expired,
     /// Signed by the origin's authority, but for another host.
@@ -33,8 +35,11 @@ pub(crate) fn config(certificate: Certificate) -> (Arc<ServerConfig>, String) {
         params.not_before = date_time_ymd(2019, 1, 1);
         params.not_after = date_time_ymd(2020, 1, 1);
     }
+    if certificate == Certificate::OwnAuthority {
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    }
     let leaf = match certificate {
-        Certificate::SelfSigned => params.self_signed(&key),
+        Certificate::SelfSigned | Certificate::OwnAuthority => params.self_signed(&key),
         _ => params.signed_by(&key, &authority),
     };
     let leaf = leaf.expect("the parameters are complete");
@@ -45,7 +50,11 @@ pub(crate) fn config(certificate: Certificate) -> (Arc<ServerConfig>, String) {
         .with_no_client_auth()
         .with_single_cert(vec![leaf.der().clone()], key)
         .expect("the key fits the certificate");
-    (Arc::new(config), authority.pem())
+    let trusted = match certificate {
+        Certificate::OwnAuthority => leaf.pem(),
+        _ => authority.pem(),
+    };
+    (Arc::new(config), trusted)
 }
 
 fn authority() -> CertifiedIssuer<'static, KeyPair> {

@@ -10,7 +10,10 @@ use hyper_util::rt::TokioIo;
 use protocol::{Method, client::CallError};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -30,6 +33,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A session that lasted this long resets the back-off.
 const GOOD_SESSION: Duration = Duration::from_secs(1);
 
+/// How long after the start of the agent a call waits for the first session. Within it the daemon starts, or is refused.
+const START_WAIT: Duration = Duration::from_secs(5);
+
 /// How long the daemon may take to begin an HTTP response.
 const HTTP_TIME: Duration = Duration::from_secs(30);
 
@@ -43,6 +49,7 @@ pub(crate) struct Daemon {
     pub(crate) hub: Arc<Hub>,
     session: watch::Receiver<SessionState>,
     tracker: TaskTracker,
+    started: Instant,
 }
 
 impl std::fmt::Debug for Daemon {
@@ -60,6 +67,7 @@ impl Daemon {
             hub,
             session,
             tracker: shutdown.tracker.clone(),
+            started: Instant::now(),
         };
         let held = daemon.clone();
         let release = shutdown.release_daemon.clone();
@@ -102,6 +110,11 @@ impl Daemon {
             // Reconnecting has stopped, so there will be no session.
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Resolves once there is a session, or [`START_WAIT`] after the start.
+    pub(crate) async fn connected_after_start(&self) {
+        let _late = timeout_at(self.started + START_WAIT, self.connected()).await;
     }
 
     /// Sends a call; calls reach the daemon in the order of these.

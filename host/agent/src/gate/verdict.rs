@@ -150,6 +150,8 @@ fn passes_origin(facts: &Facts<'_>, settings: &Settings) -> bool {
         }
         Area::Login => facts.host.is_some_and(|host| is_same_origin(origin, host)),
         Area::Rpc => is_same(),
+        // Only devices call it. Wrong codes lock a source out, and a page could spend those of its visitor.
+        Area::Link => false,
         _ => true,
     }
 }

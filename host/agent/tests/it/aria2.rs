@@ -6,7 +6,11 @@ use data_encoding::BASE64;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use support::{Content, Origin, Resource};
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
 use tokio_tungstenite::{WebSocketStream, client_async, tungstenite::Message};
 
 use crate::{
@@ -50,6 +54,26 @@ fn outcome(mut answer: Value) -> Result<Value, String> {
             Err(error["message"].as_str().unwrap().to_owned())
         }
     }
+}
+
+#[tokio::test]
+async fn a_call_right_after_the_start_waits_for_the_daemon() {
+    let mut world = World::without_daemon(|config| config.preset_key = Some(crate::world::preset())).await;
+    let address = world.address();
+    let body = call("aria2.tellActive", json!([])).to_string();
+    let asked = tokio::spawn(async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = "POST /jsonrpc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+        let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    });
+    world.run_daemon().await;
+    let answer = timeout(PATIENCE, asked).await.unwrap().unwrap();
+    assert!(answer.ends_with(r#""result":[]}"#), "{answer}");
+    world.end().await;
 }
 
 struct Socket(WebSocketStream<TcpStream>);
@@ -109,7 +133,10 @@ async fn every_call_needs_the_key_but_those_that_list_methods() {
         let (world, version) = (&world, version.clone());
         async move { world.send("POST /jsonrpc", &[(name, &value)], version).await.json() }
     };
-    assert_eq!(with("X-Svc-Token", KEY.to_owned()).await["result"]["version"], "1.37.0");
+    let answer = with("X-Svc-Token", KEY.to_owned()).await;
+    assert_eq!(answer["result"]["version"], "1.37.0");
+    let features = answer["result"]["enabledFeatures"].as_array().unwrap();
+    assert!(features.contains(&json!("SFTP")), "{features:?}");
     assert_eq!(with("Authorization", format!("Bearer {KEY}")).await["error"], refused);
     world.end().await;
 }

@@ -192,6 +192,15 @@ async fn credentials_of_sites_come_in_and_never_go_out() {
     let world = World::new().await;
     let body = r#"{"site":"https://A.test:443/x","user":"me","pass":"hidden"}"#;
     let saved = world.ask("PUT /api/v1/site-auth", body).await;
+    for (user, pass, named) in [("m\r\ne", "hidden", "user"), ("me", "hid\0den", "pass")] {
+        let request = json!({"site": "https://a.test", "user": user, "pass": pass}).to_string();
+        let refused = world.ask("PUT /api/v1/site-auth", request).await;
+        let why = refused.json()["message"].to_string();
+        assert!(
+            refused.status == 400 && why.contains(named) && why.contains("control characters"),
+            "{refused:?}"
+        );
+    }
     let entry = json!({"site": "https://a.test", "user": "me", "username": "me"});
     assert_eq!((saved.status, saved.json()), (200, entry.clone()));
     assert_eq!(world.get("/api/v1/site-auth").await.json(), json!([entry]));

@@ -18,6 +18,10 @@ use crate::{
 impl Caller {
     /// Executes a call.
     pub(super) async fn dispatch(&self, method: Method, params: &Params, tally: &Tally<'_>) -> Outcome {
+        // The answer has no status that says "not yet", and a program that aria2's clients start and call has to be ready.
+        if method.concerns_tasks() && self.dialect.service.check().is_err() {
+            self.dialect.service.started().await;
+        }
         let command: BoxFuture<'_, Outcome> = match method {
             Method::TellStatus => Box::pin(self.tell_status(params)),
             Method::TellActive | Method::TellWaiting | Method::TellStopped => {
@@ -31,12 +35,12 @@ impl Caller {
                     Answered::List(_) | Answered::Written => Err(tally.too_long()),
                 };
             }
+            Method::GetGlobalOption => return self.get_global_option(),
+            Method::GetGlobalStat => return self.get_global_stat(),
             Method::GetUris => Box::pin(self.get_uris(params)),
             Method::GetFiles => Box::pin(self.get_files(params)),
             Method::GetServers => Box::pin(self.get_servers(params)),
             Method::GetPeers => Box::pin(self.get_peers(params)),
-            Method::GetGlobalOption => return self.get_global_option(),
-            Method::GetGlobalStat => return self.get_global_stat(),
             Method::GetVersion => {
                 return json(&serde_json::json!({"enabledFeatures": FEATURES, "version": VERSION}));
             }

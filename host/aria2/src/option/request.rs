@@ -129,7 +129,9 @@ fn place(options: &Options, request: &mut CreateTaskRequest, usual_dir: &str) {
 fn headers(options: &Options, request: &mut CreateTaskRequest) {
     let mut headers = BTreeMap::<String, String>::new();
     if options.is_on("http-no-cache") {
-        headers.insert("Cache-Control".to_owned(), "no-cache".to_owned());
+        for name in ["Cache-Control", "Pragma"] {
+            headers.insert(name.to_owned(), "no-cache".to_owned());
+        }
     }
     for line in options.get("header").unwrap_or_default().lines() {
         let Some((name, value)) = line.split_once(':') else {

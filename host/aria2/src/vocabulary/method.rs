@@ -4,12 +4,13 @@
 pub const VERSION: &str = "1.37.0";
 
 /// aria2's names of the supported features.
-pub const FEATURES: [&str; 6] = [
+pub const FEATURES: [&str; 7] = [
     "Async DNS",
     "BitTorrent",
     "HTTPS",
     "Message Digest",
     "Metalink",
+    "SFTP",
     "XML-RPC",
 ];
 
@@ -104,6 +105,20 @@ impl Method {
     /// Whether it needs no token. Calls within a `system.multicall` carry their own.
     pub(crate) fn is_open(self) -> bool {
         self.allowed() == For::All
+    }
+
+    /// Whether it reads or changes tasks or settings.
+    pub(crate) fn concerns_tasks(self) -> bool {
+        !matches!(
+            self,
+            Self::GetVersion
+                | Self::GetSessionInfo
+                | Self::Shutdown
+                | Self::ForceShutdown
+                | Self::Multicall
+                | Self::ListMethods
+                | Self::ListNotifications
+        )
     }
 
     pub(crate) fn is_for_visitors(self) -> bool {

@@ -95,6 +95,9 @@ impl RemoteError {
                 Some("the part of the service that owns the tasks is not up; try again, or see \"svc doctor\"")
             }
             Self::Unknown { what: "task", .. } => Some("\"svc list\" shows the tasks"),
+            Self::Unknown {
+                what: "paired device", ..
+            } => Some("\"svc link devices\" lists the paired devices"),
             Self::Unknown { what: "plugin", .. } => Some("\"svc plugin list\" shows the plugins"),
             Self::Unknown { what: "download", .. } => Some("\"svc capture\" shows what waits"),
             Self::Unknown {

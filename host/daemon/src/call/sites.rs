@@ -39,6 +39,12 @@ pub(super) async fn call(
             if params.user.is_empty() {
                 return Err(invalid("user", "user must not be empty"));
             }
+            for (name, text) in [("user", &params.user), ("pass", &params.pass)] {
+                if text.contains(char::is_control) {
+                    let why = format!("{name} must not contain line ends or other control characters");
+                    return Err(invalid(name, why));
+                }
+            }
             let entry = SiteAuthEntryDto::new(site.to_string(), params.user.clone());
             let credentials = Credentials {
                 user: params.user,

@@ -200,6 +200,7 @@ impl Link {
                 Sent::Created(task_id) => Ok(LinkDispatched::Created { task_id }),
                 Sent::Refused(why) => Err(LinkError::PeerRefused(why)),
                 Sent::Unauthorized(why) => Err(LinkError::NotPaired(why)),
+                Sent::ClockSkew(why) => Err(LinkError::ClockSkew(why)),
                 // It may have arrived although no answer came: the id makes a second delivery the same one.
                 Sent::Away(why) => {
                     tracing::debug!(why, "a download waits for its device");
@@ -217,13 +218,14 @@ impl Link {
         why: String,
     ) -> Result<LinkDispatched, LinkError> {
         let now = unix_now();
-        let entry = Entry {
+        let mut entry = Entry {
             fingerprint: fingerprint.as_str().to_owned(),
             task,
             created_at: now,
             attempts: 1,
             error: String::new(),
             last_error: why,
+            sequence: 0,
         };
         let mut open = self.open().await?;
         let known = open.known();
@@ -231,6 +233,7 @@ impl Link {
             return Err(LinkError::NotPaired("the device was removed meanwhile".to_owned()));
         }
         known.outbox.check_room(now)?;
+        entry.sequence = known.outbox.next_sequence();
         let rows = vec![stored::outbox_row(&id, Some(&entry))];
         known.outbox.put(id.clone(), entry);
         self.commit(&mut open, rows).await?;

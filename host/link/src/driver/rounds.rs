@@ -37,6 +37,8 @@ pub(super) enum Sent {
     Refused(String),
     /// The device does not take it as coming from this one, now.
     Unauthorized(String),
+    /// The device does not take it, since the clocks of the two differ too much.
+    ClockSkew(String),
     /// The device is away.
     Away(String),
 }
@@ -190,21 +192,23 @@ impl Link {
                 "{name} cannot have answered: {why}; pair again if this stays so"
             )),
             Err(Failure::Refused(message)) => Sent::Refused(message),
-            Err(Failure::Unauthorized { reason, server_time }) => {
-                Sent::Unauthorized(match (reason.as_str(), server_time) {
-                    ("clockSkew", Some(theirs)) => {
-                        let own = unix_now();
-                        format!(
-                            "the clocks differ by {} s: {name} says {}, this device {}; set both, at most two minutes apart",
-                            theirs.abs_diff(own),
-                            date(theirs),
-                            date(own),
-                        )
-                    }
-                    ("notPaired", _) => format!("{name} says that it is not paired with this device; pair again"),
-                    _ => format!("{name} does not accept this device's key; pair again if this stays so"),
-                })
-            }
+            Err(Failure::Unauthorized { reason, server_time }) => match (reason.as_str(), server_time) {
+                ("clockSkew", Some(theirs)) => {
+                    let own = unix_now();
+                    Sent::ClockSkew(format!(
+                        "the clocks differ by {} s: {name} says {}, this device {}; set both, at most two minutes apart",
+                        theirs.abs_diff(own),
+                        date(theirs),
+                        date(own),
+                    ))
+                }
+                ("notPaired", _) => Sent::Unauthorized(format!(
+                    "{name} says that it is not paired with this device; pair again"
+                )),
+                _ => Sent::Unauthorized(format!(
+                    "{name} does not accept this device's key; pair again if this stays so"
+                )),
+            },
         }
     }
 
@@ -257,7 +261,7 @@ impl Link {
                     known.outbox.put(id, entry);
                     (row, false)
                 }
-                Sent::Unauthorized(why) | Sent::Away(why) => {
+                Sent::Unauthorized(why) | Sent::ClockSkew(why) | Sent::Away(why) => {
                     entry.attempts = entry.attempts.saturating_add(1);
                     entry.last_error = why;
                     let row = stored::outbox_row(&id, Some(&entry));

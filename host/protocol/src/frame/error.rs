@@ -150,6 +150,8 @@ reasons! {
     PairingVersionMismatch = "pairingVersionMismatch",
     /// The device is not paired.
     PeerNotPaired = "peerNotPaired",
+    /// The clocks of this device and the other one differ too much.
+    PeerClockSkew = "peerClockSkew",
     /// The device does not answer.
     PeerOffline = "peerOffline",
     /// There is no setting of this name.

@@ -66,6 +66,10 @@ impl SourceSpec {
 
     /// Checks what was stored.
     pub(crate) fn stored(settings: RssSourceDto) -> Result<Self, InvalidField> {
+        if settings.url.trim().is_empty() {
+            let reason = "is empty: give the URL of a feed, or of a web page that names one";
+            return Err(InvalidField::new("url", reason));
+        }
         let url = SafeUrl::parse(&settings.url).map_err(|error| InvalidField::new("url", error.to_string()))?;
         if url.as_url().password() == Some(protocol::MASKED) {
             let reason = "its password is masked: give it in full";
@@ -342,5 +346,25 @@ impl Source {
     pub fn name(&self) -> &str {
         let named = &self.spec.settings.name;
         if named.is_empty() { &self.history.title } else { named }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_without_a_url_is_refused_with_what_to_give() {
+        for url in ["", " "] {
+            let settings = RssSourceDto {
+                url: url.to_owned(),
+                ..RssSourceDto::default()
+            };
+            let refused = SourceSpec::new(settings, None).unwrap_err().to_string();
+            assert!(
+                refused.contains("url") && refused.contains("give the URL of a feed"),
+                "{refused}"
+            );
+        }
     }
 }

@@ -169,9 +169,7 @@ impl Run {
 
     pub(crate) fn release_all(&self) -> Result<(), Failure> {
         let unrecorded = self.plan.borrow_mut().release_all();
-        unrecorded
-            .into_iter()
-            .try_for_each(|range| self.disk.part().record(range))
+        self.disk.record_all(unrecorded)
     }
 
     pub(crate) fn add_worker(&self, worker: WorkerId, mirror: usize) {

@@ -135,6 +135,7 @@ impl Run {
             etag,
             last_modified,
             source: _,
+            lent_bytes: _,
         } = begun.origin.clone();
         {
             let mut mirrors = self.mirrors.borrow_mut();
@@ -446,6 +447,7 @@ impl Run {
                 total_bytes: total,
                 etag,
                 last_modified,
+                lent_bytes: None,
             })?;
         }
         Ok(())

@@ -287,6 +287,9 @@ impl<'a> WorkerPool<'a> {
                 .retire_surplus(self.rates.keys().copied(), usize::from(self.ramp.tolerated()));
         }
         run.report_progress(self.upkeep.rate, &self.rates);
+        if self.upkeep.take_record(Instant::now(), received) {
+            run.disk.record_all(run.plan.borrow_mut().unrecorded())?;
+        }
         self.upkeep
             .sync(received, || run.disk.start_sync(run.plan.borrow().total()))
     }

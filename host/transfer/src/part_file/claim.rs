@@ -5,7 +5,7 @@ use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock},
+    sync::{Mutex, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use crate::{
     part_file::{
         file::PartFile,
         journal::{Begun, Journal, Origin},
+        lent::Lent,
         names,
     },
     range_set::{ByteRange, RangeSet},
@@ -44,6 +45,14 @@ impl OnConflict {
         ("overwrite", Self::Overwrite),
         ("skip", Self::Skip),
     ];
+
+    /// This rule for a name under which a file is there, or is not.
+    fn with_target(self, is_target_there: bool) -> Rule {
+        Rule {
+            on_conflict: self,
+            replaces: is_target_there && self == Self::Overwrite,
+        }
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -130,10 +139,9 @@ impl PartFile {
             match open_existing(&paths, Proof::None)? {
                 Existing::Free(file) if claim.adopt => {
                     let is_ours = matches!(paths.journal(Proof::None), Ok(Some((_, begun))) if begun.origin.source == claim.source);
-                    let replaces = is_target_there && claim.on_conflict == OnConflict::Overwrite;
+                    let rule = claim.on_conflict.with_target(is_target_there);
                     if is_ours
-                        && let Some(Claimed::Begun(part, begun)) =
-                            paths.begun_or_new(file, name, replaces, Proof::None)?
+                        && let Some(Claimed::Begun(part, begun)) = paths.begun_or_new(file, name, rule, Proof::None)?
                     {
                         return Ok(Some((part, begun)));
                     }
@@ -213,8 +221,7 @@ impl PartFile {
         let paths = Paths::new(directory, &name);
         match open_existing(&paths, Proof::Reserved)? {
             Existing::Free(file) => {
-                let replaces = claim.on_conflict == OnConflict::Overwrite;
-                match paths.begun_or_new(file, name.clone(), replaces, Proof::Reserved)? {
+                match paths.begun_or_new(file, name.clone(), claim.on_conflict.with_target(true), Proof::Reserved)? {
                     Some(claimed) => Ok(claimed),
                     None => Self::claim(&claim, announce).await,
                 }
@@ -223,6 +230,14 @@ impl PartFile {
             Existing::Missing | Existing::Foreign => Self::claim(&claim, announce).await,
         }
     }
+}
+
+/// What a continued part file does with a file of its name.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    on_conflict: OnConflict,
+    /// Whether the file that is there is replaced.
+    replaces: bool,
 }
 
 /// The final path of a name, its part file and its journal.
@@ -279,11 +294,12 @@ impl Paths {
 
     fn part_file(self, file: File, name: FileName, replaces: bool, journal: Option<Journal>) -> PartFile {
         PartFile {
+            lent: Lent::default(),
             file,
             part: self.part,
             directory: self.directory,
             name,
-            replaces,
+            replaces: AtomicBool::new(replaces),
             journal: Mutex::new(journal),
             has_disk: OnceLock::new(),
         }
@@ -308,13 +324,8 @@ impl Paths {
     /// The part file in `file` with the valid bytes according to its journal, truncated if there are none. `None` if a
     /// foreign file blocks the journal's path: without a journal no run could resume. A journal that cannot be read now
     /// (no descriptor is left, a server is away) is a failure: the bytes may be read another time.
-    fn begun_or_new(
-        self,
-        file: File,
-        name: FileName,
-        replaces: bool,
-        proof: Proof,
-    ) -> Result<Option<Claimed>, Failure> {
+    fn begun_or_new(self, file: File, name: FileName, rule: Rule, proof: Proof) -> Result<Option<Claimed>, Failure> {
+        let Rule { on_conflict, replaces } = rule;
         let (journal, mut begun) = match self.journal(proof) {
             Ok(Some(begun)) => begun,
             Ok(None) => {
@@ -330,10 +341,11 @@ impl Paths {
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         begun.done.remove(ByteRange::new(length, u64::MAX));
         begun.mark = begun.mark.filter(|mark| mark.end <= length);
-        Ok(Some(Claimed::Begun(
-            self.part_file(file, name, replaces, Some(journal)),
-            begun,
-        )))
+        let mut part = self.part_file(file, name, replaces, Some(journal));
+        if let Some(bytes) = begun.origin.lent_bytes {
+            part.lent = Lent::of(bytes, on_conflict);
+        }
+        Ok(Some(Claimed::Begun(part, begun)))
     }
 }
 
@@ -377,7 +389,13 @@ async fn attempt(
             return Ok(None);
         }
         let file = match begun {
-            Some(file) => return paths.begun_or_new(file, name, replaces, Proof::None),
+            Some(file) => {
+                let rule = Rule {
+                    on_conflict: claim.on_conflict,
+                    replaces,
+                };
+                return paths.begun_or_new(file, name, rule, Proof::None);
+            }
             None => create_new(&paths)?,
         };
         // Another process created it first: treat it like a file that existed before.

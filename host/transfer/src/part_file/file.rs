@@ -4,14 +4,17 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
 };
 
 use crate::{
     failure::{Failure, FailureKind},
     file_name::{FileName, JOURNAL_SUFFIX},
     os::{self, CarryError, KernelPipe},
-    part_file::journal::{Checkpoint, Journal, Mark, Origin},
+    part_file::{
+        journal::{Checkpoint, Journal, Mark, Origin},
+        lent::Lent,
+    },
     range_set::{ByteRange, RangeSet},
 };
 
@@ -26,9 +29,10 @@ pub struct PartFile {
     pub(super) part: PathBuf,
     pub(super) directory: PathBuf,
     pub(super) name: FileName,
-    pub(super) replaces: bool,
+    pub(super) replaces: AtomicBool,
     pub(super) journal: Mutex<Option<Journal>>,
     pub(super) has_disk: OnceLock<bool>,
+    pub(super) lent: Lent,
 }
 
 impl PartFile {
@@ -85,7 +89,7 @@ impl PartFile {
 
     /// Writes `bytes` at `offset`. Blocks.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Failure> {
-        os::write_all_at(&self.file, bytes, offset).map_err(|error| Failure::disk("write", &self.part, &error))
+        os::write_all_at(self.file(), bytes, offset).map_err(|error| Failure::disk("write", &self.part, &error))
     }
 
     /// Moves up to `limit` bytes from a socket to `offset` through the kernel; see [`KernelPipe::carry`]. Blocks on the
@@ -98,7 +102,7 @@ impl PartFile {
         offset: u64,
         limit: usize,
     ) -> Result<usize, CarryError> {
-        pipe.carry(socket, &self.file, offset, limit)
+        pipe.carry(socket, self.file(), offset, limit)
     }
 
     /// Maps a disk error of [`PartFile::carry_at`].
@@ -132,14 +136,18 @@ impl PartFile {
         self.append(|journal| journal.dropped(range))
     }
 
-    /// Discards all bytes, because the file changed at its source.
+    /// Discards all bytes, because the file changed at its source. If they are the user's file, that gets its name back
+    /// and the download continues in another file; fails if that may not have another name.
     pub fn start_over(&self) -> Result<(), Failure> {
+        if self.give_back()? {
+            return self.begin_beside();
+        }
         if let Some(journal) = self.journal().take() {
             journal
                 .remove()
                 .map_err(|error| Failure::disk("remove", &self.journal_path(), &error))?;
         }
-        self.file
+        self.file()
             .set_len(0)
             .map_err(|error| Failure::disk("empty", &self.part, &error))
     }
@@ -152,7 +160,7 @@ impl PartFile {
         if size.saturating_add(SPACE_MARGIN_BYTES) <= free {
             return Ok(());
         }
-        let Ok(held) = os::allocated_bytes(&self.file) else {
+        let Ok(held) = os::allocated_bytes(self.file()) else {
             return Ok(());
         };
         let needed = size.saturating_sub(held);
@@ -172,7 +180,7 @@ impl PartFile {
     /// Reserves room for `size` bytes without writing them, or makes a sparse file where that cannot be done. May block
     /// for long on some file systems, so it is called outside of the lanes, while bytes already arrive.
     pub fn reserve(&self, size: u64) -> Result<(), Failure> {
-        os::reserve(&self.file, size).map_err(|error| Failure::disk("reserve space for", &self.part, &error))
+        os::reserve(self.file(), size).map_err(|error| Failure::disk("reserve space for", &self.part, &error))
     }
 
     /// Syncs what has been recorded so far: first the bytes, then the record of them. May block for long. After a
@@ -180,7 +188,7 @@ impl PartFile {
     pub fn sync(&self) -> Result<(), Failure> {
         let checkpoint = self.journal().as_mut().map(Journal::checkpoint).transpose();
         let synced = checkpoint.and_then(|checkpoint| {
-            self.file.sync_data()?;
+            self.file().sync_data()?;
             checkpoint.map_or(Ok(()), Checkpoint::commit)
         });
         synced.map_err(|error| Failure::disk("sync", &self.part, &error))
@@ -188,11 +196,20 @@ impl PartFile {
 
     /// Whether [`PartFile::finish`] and [`PartFile::sync`] wait for a disk: false on a file system in memory.
     pub fn has_disk(&self) -> bool {
-        *self.has_disk.get_or_init(|| !os::is_in_memory(&self.file))
+        *self.has_disk.get_or_init(|| !os::is_in_memory(self.file()))
     }
 
-    /// Removes the part file and its journal. Errors are ignored: the next claim of the name cleans up.
+    /// Removes the part file and its journal, or gives the user's file back. Errors are ignored: the next claim of the
+    /// name cleans up.
     pub fn discard(&self) {
+        match self.give_back() {
+            Ok(false) => {}
+            Ok(true) => return,
+            Err(failure) => {
+                tracing::warn!(%failure, "a file that was to be continued could not be given its name back");
+                return;
+            }
+        }
         if let Some(journal) = self.journal().take() {
             let _leftover = journal.remove();
         }
@@ -223,7 +240,7 @@ struct PartReader<'a> {
 
 impl io::Read for PartReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = os::read_at(&self.part.file, bytes, self.at)?;
+        let read = os::read_at(self.part.file(), bytes, self.at)?;
         self.at += read as u64;
         Ok(read)
     }

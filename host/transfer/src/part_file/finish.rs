@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
     time::SystemTime,
 };
 
@@ -44,19 +45,19 @@ impl PartFile {
         announce: impl Fn(Landing) -> Result<(), Failure>,
     ) -> Result<PathBuf, Failure> {
         let failed = |act: &str, error: &io::Error| Failure::disk(act, &self.part, error);
-        let metadata = self.file.metadata().map_err(|error| failed("read", &error))?;
+        let metadata = self.file().metadata().map_err(|error| failed("read", &error))?;
         if metadata.len() != size {
-            self.file.set_len(size).map_err(|error| failed("cut", &error))?;
+            self.file().set_len(size).map_err(|error| failed("cut", &error))?;
         }
         if let Some(time) = modified {
-            self.file
+            self.file()
                 .set_modified(time)
                 .map_err(|error| failed("set the time of", &error))?;
         }
-        os::make_usual(&self.file, &metadata).map_err(|error| failed("set the permissions of", &error))?;
+        os::make_usual(self.file(), &metadata).map_err(|error| failed("set the permissions of", &error))?;
         let has_disk = self.has_disk();
         if has_disk {
-            self.file.sync_all().map_err(|error| failed("sync", &error))?;
+            self.file().sync_all().map_err(|error| failed("sync", &error))?;
         }
         let inode = os::inode(&metadata);
         let path = self.rename_to_final(|path| {
@@ -78,7 +79,7 @@ impl PartFile {
 
     fn rename_to_final(&self, announce: impl Fn(&Path) -> Result<(), Failure>) -> Result<PathBuf, Failure> {
         let first = self.final_path();
-        if self.replaces {
+        if self.replaces.load(Ordering::Relaxed) {
             announce(&first)?;
             fs::rename(&self.part, &first).map_err(|error| Failure::disk("replace", &first, &error))?;
             return Ok(first);

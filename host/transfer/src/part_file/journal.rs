@@ -48,6 +48,9 @@ pub struct Origin {
     pub etag: Option<String>,
     /// The file's modification time, as sent.
     pub last_modified: Option<String>,
+    /// The bytes are a file that the user had before, of this length: it is given back instead of being emptied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent_bytes: Option<u64>,
 }
 
 impl Origin {

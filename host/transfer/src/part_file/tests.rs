@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     failure::{Failure, FailureKind},
     file_name::FileName,
-    range_set::ByteRange,
+    range_set::{ByteRange, RangeSet},
 };
 
 struct TestDir {
@@ -457,4 +457,80 @@ fn a_part_file_that_is_complete_is_found_again() {
     let dir = TestDir::new();
     leave_complete(&dir);
     assert!(find(&dir).is_some_and(|(_, begun)| begun.done.len() == 8));
+}
+
+/// A file of the user, taken as the beginning of a download and appended to.
+fn lend(on_conflict: OnConflict) -> (TestDir, PartFile) {
+    let dir = TestDir::new();
+    let path = dir.path().join("file.bin");
+    fs::write(&path, "mine").unwrap();
+    let origin = Origin {
+        total_bytes: None,
+        lent_bytes: Some(4),
+        ..origin()
+    };
+    PartFile::take_over(&path, &origin, &[ByteRange::new(0, 4)].into_iter().collect()).unwrap();
+    assert_eq!(dir.names(), ["file.bin.svcpart", "file.bin.svcpart.journal"]);
+    // The run that took it was killed: the next one knows as much.
+    for _ in 0..2 {
+        let (part, begun) = find(&dir).unwrap();
+        part.rewrite_journal(&begun.origin, &begun.done, &RangeSet::new())
+            .unwrap();
+    }
+    let Ok(Claimed::Begun(part, _)) = dir.claim(on_conflict, true) else {
+        panic!("it is continued")
+    };
+    part.write_at(b"more", 4).unwrap();
+    (dir, part)
+}
+
+fn read(dir: &TestDir, name: &str) -> String {
+    fs::read_to_string(dir.path().join(name)).unwrap()
+}
+
+#[test]
+fn a_file_of_the_user_that_is_not_continued_stays_and_the_download_goes_beside_it() {
+    let (dir, part) = lend(OnConflict::Rename);
+    part.start_over().unwrap();
+    assert_eq!(dir.names(), ["file.bin", "file.bin.svcpart"]);
+    part.begin_journal(&origin()).unwrap();
+    part.write_at(b"xx", 0).unwrap();
+    part.start_over().unwrap();
+    part.write_at(b"other", 0).unwrap();
+    let path = part.finish(5, None, |_| Ok(())).unwrap();
+    assert_eq!(path, dir.path().join("file (1).bin"));
+    assert_eq!(dir.names(), ["file (1).bin", "file.bin"]);
+    assert_eq!(read(&dir, "file.bin"), "mine");
+    assert_eq!(read(&dir, "file (1).bin"), "other");
+}
+
+#[test]
+fn a_file_of_the_user_is_replaced_only_if_that_is_allowed_and_only_by_a_complete_one() {
+    let (dir, part) = lend(OnConflict::Rename);
+    part.replace_lent();
+    part.start_over().unwrap();
+    assert_eq!(read(&dir, "file.bin"), "mine");
+    part.write_at(b"other", 0).unwrap();
+    part.finish(5, None, |_| Ok(())).unwrap();
+    assert_eq!(
+        (dir.names(), read(&dir, "file.bin")),
+        (vec!["file.bin".to_owned()], "other".to_owned())
+    );
+}
+
+#[test]
+fn a_download_that_may_have_no_other_name_ends_and_the_file_of_the_user_stays() {
+    let (dir, part) = lend(OnConflict::Skip);
+    let failure = part.start_over().unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Exists, "{failure}");
+    assert_eq!(
+        (dir.names(), read(&dir, "file.bin")),
+        (vec!["file.bin".to_owned()], "mine".to_owned())
+    );
+    let (dir, part) = lend(OnConflict::Rename);
+    part.discard();
+    assert_eq!(
+        (dir.names(), read(&dir, "file.bin")),
+        (vec!["file.bin".to_owned()], "mine".to_owned())
+    );
 }

@@ -80,6 +80,9 @@ impl Destination {
         let Some((part, begun)) = PartFile::find_begun(&claim)? else {
             return Ok(None);
         };
+        if self.target.check_integrity {
+            part.replace_lent();
+        }
         self.reserve(&part.final_path(), total).await?;
         Ok(Some(Claimed::Begun(part, begun)))
     }

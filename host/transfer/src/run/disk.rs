@@ -88,6 +88,11 @@ impl Disk {
         }
     }
 
+    /// Records that these ranges are written.
+    pub fn record_all(&self, ranges: Vec<ByteRange>) -> Result<(), Failure> {
+        ranges.into_iter().try_for_each(|range| self.part().record(range))
+    }
+
     /// Starts a sync of the part file, of a file of `total` bytes if that is known, on a blocking thread; `None` if it has no
     /// journal, since then nothing relies on it.
     pub fn start_sync(&self, total: Option<u64>) -> Result<Option<JoinHandle<Result<(), Failure>>>, Failure> {

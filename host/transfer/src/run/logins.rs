@@ -155,9 +155,7 @@ impl Work {
     /// Ends all leases.
     pub fn release_all(&self) -> Result<(), Failure> {
         let unrecorded = self.plan.borrow_mut().release_all();
-        unrecorded
-            .into_iter()
-            .try_for_each(|range| self.disk.part().record(range))
+        self.disk.record_all(unrecorded)
     }
 
     /// Writes the next bytes of `worker`'s lease; those that another worker took meanwhile are left out.

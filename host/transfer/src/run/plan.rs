@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::{ByteRange, RangeSet, SegmentView};
 
-/// A worker records its bytes after this many; a kill loses at most this much per connection.
+/// A worker records its bytes after this many, or after the time of [`RECORD_TIME`](super::upkeep::RECORD_TIME),
+/// whichever comes first; a kill loses at most this much per connection.
 const RECORD_BYTES: u64 = 512 * 1024;
 
 /// Default minimum size of a segment; must equal that of [`crate::ConnectionPlan`].
@@ -171,6 +172,16 @@ impl Plan {
         let range = ByteRange::new(lease.recorded, lease.at);
         lease.recorded = lease.at;
         Some(range)
+    }
+
+    /// What the leases have written beyond what was recorded of them, to be recorded now.
+    pub fn unrecorded(&mut self) -> Vec<ByteRange> {
+        let written = self.leases.values_mut().map(|lease| {
+            let range = ByteRange::new(lease.recorded, lease.at);
+            lease.recorded = lease.at;
+            range
+        });
+        written.filter(|range| !range.is_empty()).collect()
     }
 
     /// Ends the lease of `worker`: what it wrote is done, the rest waits. Returns the range to record.

@@ -20,6 +20,10 @@ const SYNC_BYTES: u64 = 256 * 1024 * 1024;
 /// Time after which the part file is synced if anything was received.
 const SYNC_TIME: Duration = Duration::from_secs(10);
 
+/// Time after which received bytes are recorded: of a slow line, a kill loses what arrived in it. Recording is one small
+/// append for each connection, so its cost does not depend on the speed.
+pub const RECORD_TIME: Duration = Duration::from_secs(2);
+
 /// A connection to `host` was slower than the task allows.
 pub fn too_slow(host: Option<&str>, bytes_per_second: u64, limit: u64) -> Failure {
     let (host, seconds) = (host.unwrap_or_default(), SPEED_WINDOW.as_secs());
@@ -43,6 +47,7 @@ pub struct Upkeep {
     pub rate: f64,
     measured: (Instant, u64),
     synced: (Instant, u64),
+    recorded: (Instant, u64),
     syncing: Option<JoinHandle<Result<(), Failure>>>,
 }
 
@@ -54,6 +59,7 @@ impl Upkeep {
             rate: 0.0,
             measured: (now, received),
             synced: (now, received),
+            recorded: (now, received),
             syncing: None,
         }
     }
@@ -70,6 +76,15 @@ impl Upkeep {
         };
         self.measured = (now, received);
         seconds
+    }
+
+    /// Whether the bytes received so far are to be recorded at `now`; then they count as recorded.
+    pub fn take_record(&mut self, now: Instant, received: u64) -> bool {
+        let is_due = received > self.recorded.1 && now.duration_since(self.recorded.0) >= RECORD_TIME;
+        if is_due {
+            self.recorded = (now, received);
+        }
+        is_due
     }
 
     /// Starts a sync if one is due.
@@ -110,4 +125,22 @@ impl Upkeep {
 #[expect(clippy::cast_precision_loss, reason = "an estimate of a rate")]
 pub fn as_f64(bytes: u64) -> f64 {
     bytes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrived_is_recorded_after_a_while_and_only_if_something_did() {
+        let mut upkeep = Upkeep::new(5);
+        let start = upkeep.recorded.0;
+        let mut at = |seconds, received| upkeep.take_record(start + Duration::from_secs(seconds), received);
+        assert!(!at(1, 6));
+        assert!(at(2, 6));
+        assert!(!at(100, 6));
+        assert!(at(100, 7));
+        assert!(!at(101, 8));
+        assert!(at(102, 8));
+    }
 }

@@ -385,6 +385,7 @@ export const reasons = [
   "pairingSelf",
   "pairingVersionMismatch",
   "peerNotPaired",
+  "peerClockSkew",
   "peerOffline",
   "settingUnknown",
   "saveDirUnavailable",

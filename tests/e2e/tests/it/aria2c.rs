@@ -29,6 +29,9 @@ use crate::place::Place;
 
 const MIB: u64 = 1 << 20;
 
+/// Bytes a second of a slow line.
+const CRAWL: u64 = 100_000;
+
 /// The reference.
 fn reference() -> &'static Path {
     let path = Path::new("/usr/bin/aria2c");
@@ -89,6 +92,7 @@ fn origin() -> Origin {
         served("/loop").with(behaviour::redirect(302, "/loop")),
         served("/silent").with(behaviour::silent(End::Stall)),
         served("/slow").with(behaviour::paced(MIB)),
+        served("/crawl").with(behaviour::paced(CRAWL)),
     ])
 }
 
@@ -233,6 +237,29 @@ fn what_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_kill_on_a_slow_line_loses_what_came_in_the_last_seconds_and_no_more() {
+    let (origin, place) = (origin(), Place::new());
+    let url = origin.url("/crawl");
+    let mut child = ours(&place, &[&url]).spawn().unwrap();
+    let (sent, lost) = (CRAWL * 9 / 2, CRAWL * 3);
+    assert!(origin.wait_for_bytes(sent, Duration::from_secs(60)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = origin.requests().len();
+    let mut child = ours(&place, &[&url]).spawn().unwrap();
+    let asked = origin.wait_for_requests(before + 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let range = asked[before].header("range").unwrap();
+    let start: u64 = range
+        .trim_start_matches("bytes=")
+        .trim_end_matches('-')
+        .parse()
+        .unwrap();
+    assert!(start >= sent - lost, "of {sent} bytes, {start} were recorded");
+}
+
+#[test]
 fn what_another_program_began_goes_on() {
     let (origin, place) = (origin(), Place::new());
     let target = place.path().join("f.bin");
@@ -249,6 +276,44 @@ fn what_another_program_began_goes_on() {
     // Nobody answers: the file stays what it was.
     let (code, _) = run(ours(&place, &["-c", "--max-tries=1", "http://127.0.0.1:1/f.bin"]));
     assert_eq!((code, place.names()), (Some(1), vec!["f.bin".to_owned()]));
+}
+
+#[test]
+fn a_file_that_is_not_the_beginning_of_the_download_is_kept() {
+    let origin = origin();
+    let longer = [&content().slice(0..content().len())[..], b"and more"].concat();
+    let other = vec![b'x'; 1 << 20];
+    for mine in [&longer, &other] {
+        let file = |place: &Place, name: &str| fs::read(place.path().join(name)).unwrap();
+        for (options, ends, names) in [
+            (&["-c"][..], Some(0), &["f (1).bin", "f.bin"][..]),
+            (&["-c", "--auto-file-renaming=false"], Some(13), &["f.bin"]),
+        ] {
+            let place = Place::new();
+            fs::write(place.path().join("f.bin"), mine).unwrap();
+            let url = origin.url("/f.bin");
+            let (code, said) = run(ours(&place, &[options, &[&url]].concat()));
+            assert_eq!(
+                (code, &place.names()[..]),
+                (
+                    ends,
+                    &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()[..]
+                ),
+                "{said}"
+            );
+            assert!(file(&place, "f.bin") == *mine, "the file of the user changed");
+            if ends == Some(0) {
+                place.assert_file("f (1).bin", &content());
+            }
+        }
+        let place = Place::new();
+        fs::write(place.path().join("f.bin"), mine).unwrap();
+        let url = origin.url("/f.bin");
+        let (code, said) = run(ours(&place, &["-c", "--allow-overwrite=true", &url]));
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(place.names(), ["f.bin"]);
+        place.assert_file("f.bin", &content());
+    }
 }
 
 #[test]

@@ -277,7 +277,12 @@ fn pyftpdlib_sends_a_file_through_tls() {
         "nobody vouches for that certificate: {run:?}"
     );
     let run = get(&other).arg(server.url("ftp", LOGIN, "f.bin")).run();
-    assert!(run.failure().is_some(), "the server wants TLS: {run:?}");
+    assert_eq!(
+        run.failure().as_deref(),
+        Some("unauthorized"),
+        "the server wants TLS: {run:?}"
+    );
+    assert!(run.stdout.concat().contains("try ftpes:// or ftps://"), "{run:?}");
     assert_eq!(other.finished_names(), Vec::<String>::new());
 }
 

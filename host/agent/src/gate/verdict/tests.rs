@@ -80,7 +80,7 @@ const ORIGINS: [Option<&str>; 5] = [
 #[test]
 fn foreign_origins_are_kept_out_where_it_matters() {
     let headless = settings(Edition::Headless, Some("access-key-1"));
-    let rows: [(&str, [u16; 5]); 7] = [
+    let rows: [(&str, [u16; 5]); 8] = [
         ("/jsonrpc", [200, 200, 200, 403, 403]),
         ("/download", [401, 401, 401, 403, 403]),
         ("/download/batch", [401, 401, 401, 403, 403]),
@@ -88,6 +88,7 @@ fn foreign_origins_are_kept_out_where_it_matters() {
         ("/api/v1/setup", [200, 200, 200, 403, 403]),
         ("/rpc", [401, 401, 403, 403, 403]),
         ("/api/v1/tasks", [401, 401, 401, 401, 401]),
+        ("/api/v1/link/pair/hello", [200, 403, 403, 403, 403]),
     ];
     for (path, expect) in rows {
         for (origin, expect) in ORIGINS.into_iter().zip(expect) {

@@ -119,6 +119,10 @@ impl Service for Daemon {
         self.known().map(|_| ()).map_err(CommandError::from)
     }
 
+    fn started(&self) -> BoxFuture<'_, ()> {
+        self.connected_after_start().boxed()
+    }
+
     fn command<'s>(
         &'s self,
         method: Method,

@@ -8,6 +8,7 @@ fn origin() -> Origin {
         total_bytes: Some(100),
         etag: Some("\"x\"".into()),
         last_modified: None,
+        lent_bytes: None,
     }
 }
 

@@ -122,6 +122,7 @@ impl Work {
                 total_bytes: Some(total),
                 etag: None,
                 last_modified,
+                lent_bytes: None,
             })?;
         }
         Ok(())

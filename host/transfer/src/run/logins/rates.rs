@@ -1,6 +1,6 @@
 //! The rates of a run's connections, and what their end means.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Instant};
 
 use super::{Ended, Work};
 use crate::{
@@ -48,6 +48,9 @@ impl Rates {
         self.has_gained |= work.record_progress();
         work.disk.check_reserved()?;
         work.report_progress(self.upkeep.rate, &self.of_workers, url);
+        if self.upkeep.take_record(Instant::now(), received) {
+            work.disk.record_all(work.plan.borrow_mut().unrecorded())?;
+        }
         let total = work.plan.borrow().total();
         self.upkeep.sync(received, || work.disk.start_sync(total))
     }

@@ -15,6 +15,7 @@ enum Step {
     Extend(u32, u64),
     Jump(u32, u64),
     Release(u32),
+    Record,
     Pace(u32, u32),
     Distrust(u64, u64),
     Settle(u64),
@@ -29,6 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (worker.clone(), 0u64..5000).prop_map(|(worker, most)| Step::Extend(worker, most)),
         1 => (worker.clone(), 0u64..5000).prop_map(|(worker, most)| Step::Jump(worker, most)),
         2 => worker.clone().prop_map(Step::Release),
+        1 => Just(Step::Record),
         2 => (worker, 0u32..100_000).prop_map(|(worker, rate)| Step::Pace(worker, rate)),
         1 => (0u64..5000, 0u64..5000).prop_map(|(start, end)| Step::Distrust(start, end)),
         1 => (0u64..5000).prop_map(Step::Settle),
@@ -80,6 +82,13 @@ fn apply(plan: &mut Plan, step: Step, recorded: &mut RangeSet) {
             }
         }
         Step::Release(worker) => recorded.extend_with(plan.release(WorkerId(worker))),
+        Step::Record => {
+            for range in plan.unrecorded() {
+                assert_eq!(recorded.insert(range), range.len(), "{range} is recorded twice");
+            }
+            assert_eq!(*recorded, plan.done());
+            assert_eq!(plan.unrecorded(), []);
+        }
         Step::Pace(worker, rate) => plan.pace(WorkerId(worker), f64::from(rate)),
         Step::Distrust(start, end) => {
             let ranges = [ByteRange::new(start, end.min(plan.total.unwrap_or(end)))]

@@ -136,6 +136,31 @@ fn options_of_metalinks_choose_files() {
     }
 }
 
+#[test]
+fn a_file_of_a_metalink_without_a_url_is_an_error_that_names_it() {
+    let place = Place::new();
+    let origin = Origin::start(vec![Resource::new("/f.bin", Content::bytes(*b"abc"))]);
+    let text = |urls: &str| {
+        format!(
+            "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\"><file name=\"no-way\">\
+             <url>gopher://example.test/x</url></file>{urls}</metalink>"
+        )
+    };
+    let other = format!("<file name=\"one\"><url>{}</url></file>", origin.url("/f.bin"));
+    for (more, names) in [("", &["d.meta4"][..]), (&other, &["d.meta4", "one"])] {
+        fs::write(place.path().join("d.meta4"), text(more)).unwrap();
+        let run = Svc::new()
+            .args(["aria2c", "--no-conf", "-d"])
+            .arg(place.path())
+            .arg(place.path().join("d.meta4"))
+            .run();
+        assert_eq!(run.code, Some(1), "{:?} {}", run.stdout, run.stderr);
+        let said = run.stdout.concat() + &run.stderr;
+        assert!(said.contains("no-way: the Metalink document has no URL"), "{said}");
+        assert_eq!(place.names(), names);
+    }
+}
+
 /// A document that comes from a URI: followed, kept as a file, or followed and not kept.
 #[test]
 fn a_document_from_a_uri_is_followed_as_follow_metalink_says() {

@@ -463,6 +463,7 @@ fn options_of_requests_reach_the_server() {
         ),
         (&["--header=X-A: b", "{}/f.bin"], "x-a", "b"),
         (&["--http-no-cache=true", "{}/f.bin"], "cache-control", "no-cache"),
+        (&["--http-no-cache=true", "{}/f.bin"], "pragma", "no-cache"),
         (
             &["--http-user=u", "--http-passwd=p", "{}/f.bin"],
             "authorization",

@@ -198,6 +198,20 @@ fn an_http_proxy_tunnels_tls() {
 }
 
 #[test]
+fn a_servers_own_certificate_is_trusted_if_the_user_names_exactly_it() {
+    let serve = || Origin::start_tls(vec![Resource::new("/f.bin", small())], Certificate::OwnAuthority);
+    let (origin, other) = (serve(), serve());
+    let place = Place::new();
+    let ca = place.aside("own.pem");
+    std::fs::write(&ca, origin.authority_pem().unwrap()).unwrap();
+    let svc = || Svc::get(place.path()).arg("--ca-certificate").arg(&ca);
+    svc().arg(origin.url("/f.bin")).run().assert_success();
+    place.assert_file("f.bin", &small());
+    let run = svc().arg(other.url("/other.bin")).run();
+    assert_eq!(run.failure().as_deref(), Some("tls"), "{run:?}");
+}
+
+#[test]
 fn a_socks5_proxy_resolves_the_name() {
     let origin = small_origin();
     for credentials in [None, Some(("me", "pw"))] {

@@ -201,3 +201,19 @@ fn a_login_of_netrc_is_used_at_its_host_and_never_with_no_netrc() {
     desk.service.wait_until_ready();
     assert_eq!(desk.run(&["add", "--wait", "--retries=0", &url]).code, Some(24));
 }
+
+#[test]
+fn a_device_that_is_not_paired_is_not_found() {
+    let desk = Desk::new();
+    for arguments in [
+        &["link", "send", "nobody", "http://127.0.0.1:9/f"][..],
+        &["add", "--on", "nobody", "http://127.0.0.1:9/f"],
+    ] {
+        let run = desk.run(arguments);
+        assert_eq!(run.code, Some(3), "{run:?}");
+        assert!(
+            run.stderr.contains("nobody") && run.stderr.contains("svc link devices"),
+            "{run:?}"
+        );
+    }
+}
