@@ -91,7 +91,7 @@ impl Document {
             names.take(&file.path).map_err(|problem| refuse(problem.into()))?;
             files.push(file);
         }
-        Ok(Self { left_out, files })
+        Ok(Self { files, left_out })
     }
 }
 

@@ -61,7 +61,7 @@ async fn a_call_right_after_the_start_waits_for_the_daemon() {
     let mut world = World::without_daemon(|config| config.preset_key = Some(crate::world::preset())).await;
     let address = world.address();
     let body = call("aria2.tellActive", json!([])).to_string();
-    let asked = tokio::spawn(async move {
+    let asked = async {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = "POST /jsonrpc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
         let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
@@ -69,9 +69,9 @@ async fn a_call_right_after_the_start_waits_for_the_daemon() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         answer
-    });
-    world.run_daemon().await;
-    let answer = timeout(PATIENCE, asked).await.unwrap().unwrap();
+    };
+    let (answer, ()) = tokio::join!(timeout(PATIENCE, asked), world.run_daemon());
+    let answer = answer.unwrap();
     assert!(answer.ends_with(r#""result":[]}"#), "{answer}");
     world.end().await;
 }
