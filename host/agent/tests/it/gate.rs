@@ -484,6 +484,8 @@ fn expect(path: &str, guard: Guard, asked: Asked) -> Option<u16> {
         }
         Guard::Takeover | Guard::Aria2 if asked.setting == Setting::FreshDesktop => return None,
         Guard::Aria2 if asked.setting == Setting::OpenDropIn => return None,
+        // Only devices ask there, and they are no browsers.
+        Guard::Device if asked.from != From::Nowhere => return Some(403),
         Guard::Device if asked.setting.has_key() => return None,
         Guard::Device => {}
         Guard::Rpc | Guard::Key | Guard::Web | Guard::Takeover | Guard::Mcp | Guard::Aria2 | Guard::Aria2Query => {}
