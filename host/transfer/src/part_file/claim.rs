@@ -16,7 +16,7 @@ use crate::{
     part_file::{
         file::PartFile,
         journal::{Begun, Journal, Origin},
-        lent::Lent,
+        lent::{Lent, Loan, Otherwise},
         names,
     },
     range_set::{ByteRange, RangeSet},
@@ -343,7 +343,12 @@ impl Paths {
         begun.mark = begun.mark.filter(|mark| mark.end <= length);
         let mut part = self.part_file(file, name, replaces, Some(journal));
         if let Some(bytes) = begun.origin.lent_bytes {
-            part.lent = Lent::of(bytes, on_conflict);
+            let otherwise = match on_conflict {
+                OnConflict::Rename => Otherwise::TakeAnotherName,
+                OnConflict::Overwrite => Otherwise::Replace,
+                OnConflict::Skip => Otherwise::Fail,
+            };
+            part.lent = Lent::of(Loan { bytes, otherwise });
         }
         Ok(Some(Claimed::Begun(part, begun)))
     }

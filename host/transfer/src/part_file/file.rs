@@ -4,7 +4,10 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::{
@@ -13,7 +16,7 @@ use crate::{
     os::{self, CarryError, KernelPipe},
     part_file::{
         journal::{Checkpoint, Journal, Mark, Origin},
-        lent::Lent,
+        lent::{Lent, Loan, Otherwise},
     },
     range_set::{ByteRange, RangeSet},
 };
@@ -214,6 +217,63 @@ impl PartFile {
             let _leftover = journal.remove();
         }
         let _leftover = fs::remove_file(&self.part);
+    }
+
+    pub(super) fn file(&self) -> &File {
+        self.lent.successor.get().unwrap_or(&self.file)
+    }
+
+    /// A file that was taken over and that the download does not continue is replaced by the complete download,
+    /// whatever the rule for taken names is.
+    pub fn replace_lent(&self) {
+        if let Some(loan) = self.lent.loan().as_mut() {
+            loan.otherwise = Otherwise::Replace;
+        }
+    }
+
+    /// Gives a file that was taken over its name and length back. Returns whether there was one.
+    fn give_back(&self) -> Result<bool, Failure> {
+        let mut lent = self.lent.loan();
+        let Some(Loan { bytes, otherwise }) = *lent else {
+            return Ok(false);
+        };
+        let path = self.final_path();
+        let given = self
+            .file
+            .set_len(bytes)
+            .and_then(|()| os::rename_new(&self.part, &path));
+        given.map_err(|error| Failure::disk("give the name back to", &path, &error))?;
+        *lent = None;
+        if let Some(journal) = self.journal().take() {
+            // Without its part file it says nothing; the next claim of the name deletes it.
+            let _leftover = journal.remove();
+        }
+        match otherwise {
+            Otherwise::TakeAnotherName => Ok(true),
+            Otherwise::Replace => {
+                self.replaces.store(true, Ordering::Relaxed);
+                Ok(true)
+            }
+            Otherwise::Fail => Err(Failure::new(
+                FailureKind::Exists,
+                format!(
+                    "{} is not the beginning of the file at the server and stays as it is: move it, choose another name, or \
+                    allow to overwrite it",
+                    path.display()
+                ),
+            )),
+        }
+    }
+
+    /// Creates another part file in place of the one that was given back.
+    fn begin_beside(&self) -> Result<(), Failure> {
+        let created = os::create_own(&self.part).and_then(|file| {
+            file.try_lock()?;
+            Ok(file)
+        });
+        let file = created.map_err(|error| Failure::disk("create", &self.part, &error))?;
+        self.lent.successor.set(file).expect("a file is given back once");
+        Ok(())
     }
 
     fn append(&self, act: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), Failure> {
