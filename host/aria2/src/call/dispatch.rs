@@ -16,12 +16,17 @@ use crate::{
 };
 
 impl Caller {
-    /// Executes a call.
-    pub(super) async fn dispatch(&self, method: Method, params: &Params, tally: &Tally<'_>) -> Outcome {
-        // The answer has no status that says "not yet", and a program that aria2's clients start and call has to be ready.
+    /// Waits until the tasks are known, if a call concerns them: the answer has no status that says "not yet", and a
+    /// program that aria2's clients start and call has to be ready.
+    pub(super) async fn wait_for_start(&self, method: Method) {
         if method.concerns_tasks() && self.dialect.service.check().is_err() {
             self.dialect.service.started().await;
         }
+    }
+
+    /// Executes a call.
+    pub(super) async fn dispatch(&self, method: Method, params: &Params, tally: &Tally<'_>) -> Outcome {
+        self.wait_for_start(method).await;
         let command: BoxFuture<'_, Outcome> = match method {
             Method::TellStatus => Box::pin(self.tell_status(params)),
             Method::TellActive | Method::TellWaiting | Method::TellStopped => {

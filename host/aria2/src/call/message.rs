@@ -163,13 +163,12 @@ impl Caller {
         let named = match named {
             Ok(Named { method, given }) => match Method::parse(&method) {
                 Some(method @ (Method::TellActive | Method::TellWaiting | Method::TellStopped)) => {
-                    return match self.rights(given.token().as_deref())? {
-                        Rights::Full => self.tell_list(method, &given.read()?, most).await,
-                        Rights::Visitor(visitor) => {
-                            let caller = self.for_visitor(visitor);
-                            caller.tell_list(method, &given.read()?, most).await
-                        }
+                    let caller = match self.rights(given.token().as_deref())? {
+                        Rights::Full => self.clone(),
+                        Rights::Visitor(visitor) => self.for_visitor(visitor),
                     };
+                    caller.wait_for_start(method).await;
+                    return caller.tell_list(method, &given.read()?, most).await;
                 }
                 Some(Method::Multicall) => {
                     return Box::pin(self.multicall(given, tally, out))
