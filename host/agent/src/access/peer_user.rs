@@ -123,15 +123,15 @@ mod system {
         net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     };
 
-    use super::{PeerUser, diag};
+    use super::{
+        PeerUser,
+        diag::{self, OPEN},
+    };
 
     const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
     /// Beyond this size (some hundred thousand connections) the user stays unknown.
     const MAX_TABLE_BYTES: u64 = 32 * 1024 * 1024;
-
-    /// States of a client that waits for an answer: established, and its own half closed (`FIN_WAIT1`, `FIN_WAIT2`).
-    pub(super) const OPEN: [u8; 3] = [1, 4, 5];
 
     #[expect(clippy::unnecessary_wraps, reason = "other systems have no user ids")]
     pub(super) fn own_user() -> Option<u32> {

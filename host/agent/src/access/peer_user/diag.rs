@@ -12,7 +12,8 @@ use rustix::{
     },
 };
 
-use super::system::OPEN;
+/// States of a client that waits for an answer: established, and its own half closed (`FIN_WAIT1`, `FIN_WAIT2`).
+pub(super) const OPEN: [u8; 3] = [1, 4, 5];
 
 /// `SOCK_DIAG_BY_FAMILY`: the type of the question and of its answer.
 const BY_FAMILY: u16 = 20;
@@ -123,7 +124,7 @@ mod tests {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (accepted, from) = listener.accept().unwrap();
             let to = accepted.local_addr().unwrap();
-            assert_eq!(find(from, to), super::super::system::own_user());
+            assert_eq!(find(from, to), Some(rustix::process::geteuid().as_raw()));
             // The listener would answer for a connection that is not there.
             let elsewhere = SocketAddr::new(from.ip(), from.port() ^ 1);
             assert_eq!(find(to, elsewhere), None);
