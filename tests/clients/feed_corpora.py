@@ -61,7 +61,9 @@ def fetch(folder):
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", folder, name]
     subprocess.run(pip, check=True)
     with tarfile.open(next(folder.glob("feedparser-*.tar.gz"))) as archive:
-        archive.extractall(folder, filter="data")
+        # Python before 3.11.4 has no filters; the archive is that of an exact version.
+        filters = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(folder, **filters)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
