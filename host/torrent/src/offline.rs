@@ -61,7 +61,7 @@ pub fn inspect(
 }
 
 /// Gives a file another path below the torrent's directory, and records that; a torrent that no run has stored there fails. A
-/// torrent of one file is renamed by whoever keeps its name, and believed under the new one.
+/// torrent of one file is renamed by the caller, who keeps its name, and believed under the new one.
 pub fn rename(
     info: &Info,
     directory: &Path,

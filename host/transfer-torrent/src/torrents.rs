@@ -176,7 +176,7 @@ impl Torrents {
     }
 
     /// Gives a file another path in the directory of the torrent, with `/` between names, whether it is running or not. The
-    /// only file of a torrent that is not running is renamed by whoever keeps its path.
+    /// only file of a torrent that is not running is renamed by the caller, who keeps its path.
     pub async fn rename_file(&self, torrent: Of<'_>, index: u32, path: &str) -> Result<(), TorrentError> {
         let file = usize::try_from(index).unwrap_or(usize::MAX);
         let path = path.to_owned();

@@ -131,7 +131,7 @@ impl Preference {
     }
 }
 
-/// The preferences that an agent of this edition obeys: a server has no desktop, and asks nobody.
+/// The preferences that an agent of this edition obeys: a server has no desktop and asks no questions.
 pub(crate) fn schema(edition: Edition) -> ConfigSchema {
     let obeyed = PREFERENCES.iter().filter(|_| edition == Edition::Desktop);
     ConfigSchema {

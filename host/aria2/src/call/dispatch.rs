@@ -40,12 +40,12 @@ impl Caller {
                     Answered::List(_) | Answered::Written => Err(tally.too_long()),
                 };
             }
-            Method::GetGlobalOption => return self.get_global_option(),
-            Method::GetGlobalStat => return self.get_global_stat(),
             Method::GetUris => Box::pin(self.get_uris(params)),
             Method::GetFiles => Box::pin(self.get_files(params)),
             Method::GetServers => Box::pin(self.get_servers(params)),
             Method::GetPeers => Box::pin(self.get_peers(params)),
+            Method::GetGlobalOption => return self.get_global_option(),
+            Method::GetGlobalStat => return self.get_global_stat(),
             Method::GetVersion => {
                 return json(&serde_json::json!({"enabledFeatures": FEATURES, "version": VERSION}));
             }

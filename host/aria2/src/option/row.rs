@@ -180,8 +180,8 @@ fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// `head`, `head=SIZE`, `tail` or `tail=SIZE`.
-/// Reads how many bytes at the beginning and at the end of each file come first; without a size, aria2's mebibyte.
+/// Reads `head`, `head=SIZE`, `tail` and `tail=SIZE`: how many bytes at the beginning and at the end of each file come first;
+/// without a size, aria2's mebibyte.
 pub(super) fn edges(text: &str) -> Option<(u64, u64)> {
     let (mut head, mut tail) = (0, 0);
     for edge in text.split(',').filter(|_| !text.is_empty()) {

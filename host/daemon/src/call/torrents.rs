@@ -55,8 +55,7 @@ pub(super) async fn call(service: &Service, method: Method, request: &Request) -
                 let after = after.map_err(|error| error.with_field("path"))?;
                 return finish(service.engine.change_torrent(task.id, after).await);
             }
-            let is_running = task.run().is_some();
-            if !is_running
+            if task.run().is_none()
                 && stored(torrents, task.url())
                     .await?
                     .is_some_and(|torrent| torrent.info.is_single_file())

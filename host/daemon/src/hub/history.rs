@@ -43,6 +43,16 @@ pub(crate) struct Note<'t> {
     pub(crate) source: Option<(&'t str, &'t str)>,
 }
 
+impl<'t> Note<'t> {
+    pub(crate) fn of(kind: &'static str, message: &'t str) -> Self {
+        Self {
+            kind,
+            message,
+            ..Self::default()
+        }
+    }
+}
+
 impl History {
     pub(crate) async fn load(store: Store) -> Result<Self, store::ReadError> {
         let (newest, tasks) = rows::load_history(&store).await?;

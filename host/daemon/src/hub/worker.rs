@@ -358,35 +358,19 @@ impl Worker {
             Event::TasksChanged(tasks) => self.publish_tasks(&tasks),
             Event::TasksDeleted(tasks) => self.publish_deleted(&tasks),
             Event::Progress(samples) => self.publish_progress(&samples),
-            Event::Notice { task, message } => self.note(
-                task,
-                Note {
-                    kind: "notice",
-                    message: &message,
-                    ..Note::default()
-                },
-            ),
+            Event::Notice { task, message } => self.note(task, Note::of("notice", &message)),
             Event::SourceFailed { task, source } => self.note_source(task, &source),
             Event::AttemptFailed { task, failure, wait } => {
                 let message = format!("{}; next attempt in {:.1} s", failure.message, wait.as_secs_f32());
                 let note = Note {
-                    kind: "retry",
-                    message: &message,
                     error_kind: Some(failure.kind.code()),
-                    ..Note::default()
+                    ..Note::of("retry", &message)
                 };
                 self.note(task, note);
             }
             Event::Skipped { task, existing } => {
                 let message = format!("{} exists already", existing.display());
-                self.note(
-                    task,
-                    Note {
-                        kind: "skipped",
-                        message: &message,
-                        ..Note::default()
-                    },
-                );
+                self.note(task, Note::of("skipped", &message));
             }
             Event::QueuesChanged(queues) => {
                 self.publish(&DaemonEvent::QueuesChanged(
@@ -463,11 +447,9 @@ impl Worker {
             let kind = task.failure().map(|failure| failure.kind.code());
             let kind = kind.filter(|_| matches!(status, TaskStatus::Error | TaskStatus::Pending));
             let note = Note {
-                kind: "status",
-                message,
                 status: Some(status),
                 error_kind: kind,
-                source: None,
+                ..Note::of("status", message)
             };
             self.note(task.id, note);
         }
@@ -521,12 +503,11 @@ impl Worker {
     }
 
     fn note_source(&mut self, task: TaskId, source: &SourceFailure) {
+        let (message, url) = (source.to_string(), view::shown(&source.url));
         let note = Note {
-            kind: "source",
-            message: &source.to_string(),
             error_kind: Some(source.failure.kind.code()),
-            source: Some((&view::shown(&source.url), &source.failure.message)),
-            ..Note::default()
+            source: Some((&url, &source.failure.message)),
+            ..Note::of("source", &message)
         };
         self.note(task, note);
     }

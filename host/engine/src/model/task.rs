@@ -302,6 +302,16 @@ impl Task {
         (self.attempts, self.asked_retries) = (0, 0);
     }
 
+    /// Everything that was wanted of it, of so many bytes, is there.
+    pub(crate) fn complete(&mut self, now: Timestamp, size_bytes: u64) {
+        self.phase = Phase::Completed;
+        self.is_forced = false;
+        self.renew_retries();
+        self.done_bytes = size_bytes;
+        self.total_bytes = Some(size_bytes);
+        self.completed_at = Some(now);
+    }
+
     /// Its status as clients see it.
     pub fn status(&self) -> Status {
         match &self.phase {
@@ -504,8 +514,6 @@ impl Task {
         }
     }
 
-    /// Whether a file operation outside of a run is in progress. Until it has ended, no run and no other operation
-    /// starts.
     /// The torrent that it owns: what is known of it, and its files. One of which only the description was wanted owns none once
     /// it has that.
     pub(crate) fn torrent(&self) -> Option<[u8; 20]> {
@@ -516,6 +524,8 @@ impl Task {
         torrent_hash(self.url())
     }
 
+    /// Whether a file operation outside of a run is in progress. Until it has ended, no run and no other operation
+    /// starts.
     pub(crate) fn is_settling(&self) -> bool {
         self.unsettled.is_some() && self.any_run().is_none()
     }

@@ -235,16 +235,11 @@ impl State {
     fn finished(&mut self, now: Timestamp, serial: u64, finished: Finished) {
         let can_seed = finished.can_seed;
         self.edit(serial, |task| {
-            task.phase = Phase::Completed;
+            task.complete(now, finished.size_bytes);
             task.path = Some(finished.path.into_boxed_path());
             task.owns_file = finished.is_own;
             task.unsettled = None;
             task.file_missing = false;
-            task.is_forced = false;
-            task.renew_retries();
-            task.done_bytes = finished.size_bytes;
-            task.total_bytes = Some(finished.size_bytes);
-            task.completed_at = Some(now);
         });
         let recheck = self.take_recheck(serial);
         if let Some(recheck) = recheck {
@@ -256,14 +251,7 @@ impl State {
 
     /// A task of which only the description was wanted, which is no file of it, is complete.
     fn described(&mut self, now: Timestamp, serial: u64, size_bytes: u64) {
-        self.edit(serial, |task| {
-            task.phase = Phase::Completed;
-            task.is_forced = false;
-            task.renew_retries();
-            task.done_bytes = size_bytes;
-            task.total_bytes = Some(size_bytes);
-            task.completed_at = Some(now);
-        });
+        self.edit(serial, |task| task.complete(now, size_bytes));
     }
 
     /// Only the kind of a failure decides whether it is retried.

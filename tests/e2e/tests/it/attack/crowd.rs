@@ -48,12 +48,15 @@ struct Done {
 
 impl Done {
     fn is_a_crowd(&self) -> bool {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         count(&self.connections) > MIN_CONNECTIONS
             && count(&self.upgrades) > MIN_UPGRADES
             && count(&self.bodies) >= MIN_BODIES
             && count(&self.bytes) > MIN_BYTES
     }
+}
+
+fn count(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
 }
 
 fn keep(kept: &mut Vec<TcpStream>, stream: TcpStream) {
@@ -160,7 +163,6 @@ fn under_attack(name: &str, service: &Service, is_release: bool) {
     };
     let (median, p99, worst) = (at(50), at(99), at(100));
     let (_, most) = memory(service.pid());
-    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     println!(
         "{name}: {before} MiB before, {peak} MiB seen, {most} MiB at most; /ping {} times, {failed} failed: median \
          {median:?}, p99 {p99:?}, worst {worst:?}; {open} descriptors at most; {} connections, {} of them WebSockets, \

@@ -206,13 +206,13 @@ fn a_login_of_netrc_is_used_at_its_host_and_never_with_no_netrc() {
 fn a_device_that_is_not_paired_is_not_found() {
     let desk = Desk::new();
     for arguments in [
-        &["link", "send", "nobody", "http://127.0.0.1:9/f"][..],
-        &["add", "--on", "nobody", "http://127.0.0.1:9/f"],
+        &["link", "send", "absent", "http://127.0.0.1:9/f"][..],
+        &["add", "--on", "absent", "http://127.0.0.1:9/f"],
     ] {
         let run = desk.run(arguments);
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(
-            run.stderr.contains("nobody") && run.stderr.contains("svc link devices"),
+            run.stderr.contains("absent") && run.stderr.contains("svc link devices"),
             "{run:?}"
         );
     }

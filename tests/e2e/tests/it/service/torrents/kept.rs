@@ -161,7 +161,7 @@ fn a_finished_torrent_whose_file_is_damaged_is_repaired_and_seeded_again() {
         wait_until_seeding_failed(&service, &id);
         let method = if act == "recheck" { "POST" } else { "PUT" };
         service.call(method, &format!("/api/v1/tasks/{id}/{act}"), None);
-        // Nobody has the piece, so it stays incomplete.
+        // No peer has the piece, so it stays incomplete.
         let size = shared.content.len();
         wait_until("what is missing is known", || {
             let task = service.task(&id);
