@@ -4,10 +4,11 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use engine::Task;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// The agent lags by milliseconds; this holds the events of ten thousand tasks created one by one.
@@ -15,6 +16,10 @@ const MAX_EVENTS: usize = 16 * 1024;
 
 /// About ten thousand changed tasks.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Events are forgotten when there was no new one for this long: every reader has them by then, or is to start over. What
+/// the start of five hundred torrents says is 2 MB.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// Cost of a task of a [`Streamed`] event: the engine holds the task itself anyway while it is current.
 const STREAMED_TASK_BYTES: usize = 64;
@@ -52,6 +57,8 @@ struct Held {
     events: VecDeque<(u64, Notification)>,
     bytes: usize,
     newest: u64,
+    /// When the newest was appended.
+    at: Option<Instant>,
 }
 
 /// One writer, many readers.
@@ -75,6 +82,7 @@ impl Ring {
         let sequence = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.newest += 1;
+            held.at = Some(Instant::now());
             let sequence = held.newest;
             let notification = make(sequence);
             held.bytes += notification.cost();
@@ -100,6 +108,22 @@ impl Ring {
             held.newest
         };
         self.newest.send_replace(sequence);
+    }
+
+    /// When the events are forgotten if no further one comes; `None` if there are none.
+    pub(crate) fn forget_at(&self) -> Option<Instant> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = held.at.filter(|_| !held.events.is_empty());
+        at.map(|at| at + QUIET)
+    }
+
+    /// Forgets all events if none came for a while. A reader that has not read them gets a gap.
+    pub(crate) fn forget_old(&self) {
+        if self.forget_at().is_some_and(|at| at <= Instant::now()) {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            held.events = VecDeque::new();
+            held.bytes = 0;
+        }
     }
 
     pub(crate) fn newest(&self) -> u64 {
@@ -167,6 +191,25 @@ mod tests {
         assert_eq!(sequences(&ring, 1), Ok(vec![2]));
         ring.push(|_| text(1));
         assert_eq!(sequences(&ring, 1), Err(Gap));
+        assert_eq!(sequences(&ring, 2), Ok(vec![3]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_are_forgotten_when_no_further_one_comes() {
+        let ring = Ring::new();
+        assert_eq!(ring.forget_at(), None);
+        ring.push(|_| text(1));
+        tokio::time::advance(QUIET / 2).await;
+        ring.push(|_| text(1));
+        tokio::time::advance(QUIET / 2).await;
+        ring.forget_old();
+        assert_eq!(sequences(&ring, 0), Ok(vec![1, 2]), "the newest is not old");
+        tokio::time::sleep_until(ring.forget_at().unwrap()).await;
+        ring.forget_old();
+        assert_eq!(ring.forget_at(), None);
+        assert_eq!(sequences(&ring, 1), Err(Gap));
+        assert_eq!(sequences(&ring, 2), Ok(vec![]), "who has read them misses nothing");
+        ring.push(|_| text(1));
         assert_eq!(sequences(&ring, 2), Ok(vec![3]));
     }
 

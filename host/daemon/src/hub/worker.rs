@@ -118,7 +118,8 @@ impl Worker {
     /// Runs until the engine has ended.
     pub(crate) async fn run(mut self) {
         loop {
-            let deadline = [self.history.save_at(), self.sums.publish_at]
+            let ring = &self.outputs.ring;
+            let deadline = [self.history.save_at(), self.sums.publish_at, ring.forget_at()]
                 .into_iter()
                 .flatten()
                 .min();
@@ -146,6 +147,7 @@ impl Worker {
             if self.sums.publish_at.is_some_and(|at| at <= Instant::now()) {
                 self.publish_stats();
             }
+            self.outputs.ring.forget_old();
             if self.history.is_due() {
                 self.history.save().await;
             }
