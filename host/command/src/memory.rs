@@ -3,15 +3,15 @@
 use std::{convert::Infallible, future::pending, time::Duration};
 
 /// How often an idle process is looked for.
-const TICK: Duration = Duration::from_mins(1);
+const TICK: Duration = Duration::from_secs(10);
 
 /// A process that computed for less than this since the last tick is idle. Five hundred idle seeding torrents take half of
 /// it.
-const IDLE: Duration = Duration::from_millis(100);
+const IDLE: Duration = Duration::from_millis(17);
 
-/// Memory is released again once the process has computed for this long since it last was. Most of it is code: each
-/// microsecond in code that did not run before has the system map 64 KiB, so that a few milliseconds bring back all.
-const WORKED: Duration = Duration::from_millis(2);
+/// Memory is released again once the process has this much more than when it last was. Most of it is code: each call of
+/// code that did not run before has the system map 64 KiB.
+const GROWN_BYTES: u64 = 256 * 1024;
 
 /// Releases memory now, which is after the start, and then each time that the process becomes idle after it worked: what a
 /// crowd of requests or the start of many torrents needed is not kept for days. Needs no stop: it is dropped.
@@ -22,32 +22,30 @@ pub async fn release_when_idle() -> Infallible {
     // The first tick is immediate.
     loop {
         tick.tick().await;
-        let Some(computed) = processor_time() else {
+        let (Some(computed), Some(resident)) = (processor_time(), transfer::resident_bytes()) else {
             return pending().await;
         };
-        if meter.is_to_release(computed) {
+        if meter.is_to_release(computed, resident) {
             release_free();
             release_code();
+            meter.released = transfer::resident_bytes().unwrap_or(resident);
         }
     }
 }
 
-/// Decides when memory is released, from the processor time of the process at each tick.
+/// Decides when memory is released, from the processor time and the memory of the process at each tick.
 #[derive(Debug, Default)]
 struct Meter {
     last: Option<Duration>,
-    released: Duration,
+    /// What the process had after memory was released last.
+    released: u64,
 }
 
 impl Meter {
-    fn is_to_release(&mut self, computed: Duration) -> bool {
+    fn is_to_release(&mut self, computed: Duration, resident: u64) -> bool {
         let last = self.last.replace(computed);
         let is_idle = last.is_none_or(|last| computed.saturating_sub(last) < IDLE);
-        let has_worked = last.is_none() || computed.saturating_sub(self.released) > WORKED;
-        if is_idle && has_worked {
-            self.released = computed;
-        }
-        is_idle && has_worked
+        is_idle && resident > self.released + GROWN_BYTES
     }
 }
 
@@ -67,41 +65,62 @@ fn processor_time() -> Option<Duration> {
 fn release_free() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        #[expect(
-            unsafe_code,
-            reason = "a function of the C library that takes no pointer and may be called at any time"
-        )]
-        unsafe extern "C" {
-            safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
+        #[expect(unsafe_code, reason = "a function of the C library")]
+        // SAFETY: it takes no pointer and may be called at any time.
+        unsafe {
+            libc::malloc_trim(0);
         }
-        malloc_trim(0);
     }
 }
 
-/// Takes the pages of the executable's code and constants that a start needed out of this process, most of which it does
-/// not need again: 2 MB of a download. They stay in the cache of the operating system, from which those that are needed
-/// come back at once.
+/// Takes the pages of code and constants that a start needed, of the executable and of its libraries, out of this process,
+/// most of which it does not need again: 2 MB of a download. They stay in the cache of the operating system, from which those
+/// that are needed come back at once.
 pub fn release_code() {
     #[cfg(target_os = "linux")]
     {
-        use std::ffi::{c_int, c_void};
-        const PAGE_BYTES: usize = 64 * 1024;
-        const DONT_NEED: c_int = 4;
-        #[expect(unsafe_code, reason = "two addresses from the linker, and a system call")]
-        // SAFETY: between the two addresses are pages of the executable file that nothing writes (code, constants, the
-        // tables of the loader), so that what is dropped is read again as it was.
+        #[expect(unsafe_code, reason = "the loader lists what it has mapped")]
+        // SAFETY: the callback has the signature that is asked for, and keeps no pointer.
         unsafe {
-            unsafe extern "C" {
-                static __executable_start: u8;
-                static etext: u8;
-                fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
-            }
-            let start = &raw const __executable_start;
-            let length = (&raw const etext).addr() - start.addr();
-            // Without success the pages stay.
-            let _result = madvise(start.cast_mut().cast(), length - length % PAGE_BYTES, DONT_NEED);
+            libc::dl_iterate_phdr(Some(release_unwritten), std::ptr::null_mut());
         }
     }
+}
+
+/// Releases the parts of an object (the executable, a library) that cannot be written.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the loader calls it with its own tables")]
+unsafe extern "C" fn release_unwritten(
+    object: *mut libc::dl_phdr_info,
+    _size: libc::size_t,
+    _data: *mut libc::c_void,
+) -> libc::c_int {
+    // SAFETY: it only reads a constant of the system.
+    let page_bytes = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(64 * 1024);
+    // SAFETY: the loader passes a valid description, whose table has as many rows as it says.
+    let (object, parts) = unsafe {
+        (
+            &*object,
+            std::slice::from_raw_parts((*object).dlpi_phdr, (*object).dlpi_phnum.into()),
+        )
+    };
+    for part in parts {
+        if part.p_type != libc::PT_LOAD || part.p_flags & libc::PF_W != 0 {
+            continue;
+        }
+        let (Ok(start), Ok(length)) = (
+            usize::try_from(object.dlpi_addr + part.p_vaddr),
+            usize::try_from(part.p_memsz),
+        ) else {
+            continue;
+        };
+        let first = start.next_multiple_of(page_bytes);
+        let length = (start + length).saturating_sub(first) / page_bytes * page_bytes;
+        // SAFETY: these are whole pages of a file that nothing writes (code, constants, the tables of the loader), so that what
+        // is dropped is read again as it was. Without success they stay.
+        let _result = unsafe { libc::madvise(std::ptr::without_provenance_mut(first), length, libc::MADV_DONTNEED) };
+    }
+    0
 }
 
 #[cfg(test)]
@@ -110,15 +129,22 @@ mod tests {
 
     #[test]
     fn memory_is_released_after_the_start_and_when_the_process_idles_after_work() {
+        const MIB: u64 = 1024 * 1024;
         let mut meter = Meter::default();
-        let mut at = |milliseconds| meter.is_to_release(Duration::from_millis(milliseconds));
-        assert!(at(500), "after the start");
-        assert!(!at(501), "nothing was done since");
-        assert!(!at(900), "it works");
-        assert!(at(950), "it stopped working");
-        assert!(!at(951));
-        assert!(!at(952));
-        assert!(at(953), "little by little it worked enough");
+        let mut at = |milliseconds, resident| {
+            let is_to_release = meter.is_to_release(Duration::from_millis(milliseconds), resident);
+            if is_to_release {
+                meter.released = resident / 2;
+            }
+            is_to_release
+        };
+        assert!(at(500, 20 * MIB), "after the start");
+        assert!(!at(501, 10 * MIB), "nothing came since");
+        assert!(!at(900, 30 * MIB), "it works");
+        assert!(at(905, 30 * MIB), "it stopped working");
+        assert!(!at(906, 15 * MIB));
+        assert!(!at(907, 15 * MIB + GROWN_BYTES));
+        assert!(at(908, 16 * MIB), "little by little it grew");
     }
 
     #[cfg(target_os = "linux")]

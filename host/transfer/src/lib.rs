@@ -37,7 +37,7 @@ pub use byte_count::ByteCount;
 pub use failure::{Failure, FailureKind};
 pub use file_name::FileName;
 pub use lane::Lanes;
-pub use os::{CarryError, KernelPipe, boot_id, free_bytes, read_at, rename_new, write_all_at};
+pub use os::{CarryError, KernelPipe, boot_id, free_bytes, read_at, rename_new, resident_bytes, write_all_at};
 pub use part_file::{Claim, Claimed, Landing, Mark, OnConflict, Origin, PartFile, Recorded};
 pub use range_set::{ByteRange, RangeSet};
 pub use rate::{RateLimiter, RateLimits};

@@ -25,6 +25,11 @@ pub fn boot_id() -> Option<String> {
     imp::boot_id()
 }
 
+/// Resident memory of this process, if the system tells it.
+pub fn resident_bytes() -> Option<u64> {
+    imp::resident_bytes()
+}
+
 /// Free bytes for a file in `directory`.
 pub fn free_bytes(directory: &Path) -> io::Result<u64> {
     imp::free_bytes(directory)

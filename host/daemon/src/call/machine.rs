@@ -154,14 +154,6 @@ async fn logs(service: &Service) -> Result<Vec<LogFile>, RpcError> {
     Ok(ends.into_iter().map(text).collect())
 }
 
-/// Resident memory of this process; `None` without `/proc`.
-fn resident_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
-}
-
 impl Service {
     /// The default download directory.
     fn save_dir(&self) -> PathBuf {
@@ -226,7 +218,7 @@ impl Service {
             plugin_calls: plugins.calls,
             plugin_faults: plugins.faults,
             plugin_call_ms: u64::try_from(plugins.wall.as_millis()).unwrap_or(u64::MAX),
-            resident_bytes: resident_bytes(),
+            resident_bytes: transfer::resident_bytes(),
             components: Vec::new(),
         })
     }

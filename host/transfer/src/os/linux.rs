@@ -78,6 +78,13 @@ pub(super) fn keeps_owners(directory: &Path) -> bool {
     !rustix::fs::statfs(directory).is_ok_and(|stat| WITHOUT_OWNERS.contains(&stat.f_type.cast_unsigned()))
 }
 
+pub(super) fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
 pub(super) fn usual_mode() -> Option<u32> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;

@@ -40,6 +40,10 @@ pub(super) fn keeps_owners(_directory: &Path) -> bool {
     cfg!(unix)
 }
 
+pub(super) fn resident_bytes() -> Option<u64> {
+    None
+}
+
 pub(super) fn usual_mode() -> Option<u32> {
     None
 }
