@@ -348,7 +348,8 @@ impl Driver {
 
     fn handle_signal(&mut self, signal: Signal, batch: &mut Batch) {
         match signal {
-            Signal::Reported(task, run, Report { event, receipt }) => {
+            Signal::Reported(task, run, report) => {
+                let Report { event, receipt } = *report;
                 let recorded = self.record_run_event(task, run, event, batch);
                 match (receipt, recorded) {
                     (Some(receipt), Ok(_)) => batch.receipts.push(receipt),
@@ -611,7 +612,7 @@ impl Driver {
         if let Some(transport) = &transport {
             source.urls.retain(|url| transport.schemes().contains(&url.scheme()));
         }
-        let runner = Runner {
+        let runner = Box::new(Runner {
             task: start.task,
             run: start.run,
             transport,
@@ -619,7 +620,7 @@ impl Driver {
             progress: reports.progress.clone(),
             signals: self.jobs.signal.clone(),
             force_stop: self.runs.force_stop.clone(),
-        };
+        });
         let live = LiveRun {
             task: start.task,
             stop: stop.clone(),
@@ -627,7 +628,8 @@ impl Driver {
             progress: reports.progress,
         };
         self.runs.insert(start.run, live, self.config.sample_interval);
-        let job = Job {
+        // The job is in a box, so that it does not lie again in each future that it is passed to.
+        let job = Box::new(Job {
             source,
             target: start.target,
             connections: start.connections,
@@ -638,7 +640,7 @@ impl Driver {
             retry: start.retry,
             reporter,
             stop,
-        };
+        });
         self.jobs.tracker.spawn(runner.conduct(job));
     }
 

@@ -1,9 +1,15 @@
 //! The loop that owns a session: it passes what happens to [`State`] and performs the effects. What torrents share (hash
 //! table, local network, port mapping, lists) runs beside it and learns which torrents look for peers.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
 use egress::Pins;
+use futures_channel::mpsc::Sender;
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use metainfo::InfoHash;
 use tokio::{
@@ -34,24 +40,33 @@ pub(crate) enum Message {
     Add {
         id: TorrentId,
         spec: Box<TorrentSpec>,
-        found: mpsc::Sender<Found>,
-        counters: watch::Receiver<Counters>,
+        found: Sender<Found>,
+        counters: Arc<Mutex<Counters>>,
         /// Resolves when the subscription is dropped.
         dropped: oneshot::Receiver<()>,
     },
     SetTrackers(TorrentId, Vec<Vec<SafeUrl>>),
     SetPrivate(TorrentId),
     Completed(TorrentId),
-    AnnounceNow(TorrentId),
-    View(TorrentId, oneshot::Sender<Vec<TrackerView>>),
+    /// The answer says whether it is there.
+    AnnounceNow(Which, Option<oneshot::Sender<bool>>),
+    View(Which, oneshot::Sender<Option<Vec<TrackerView>>>),
     Remove(TorrentId, oneshot::Sender<()>),
     RefreshLists(oneshot::Sender<Vec<ListView>>),
 }
 
+/// Which subscription is meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which {
+    Id(TorrentId),
+    /// The newest one to this torrent.
+    Newest(InfoHash),
+}
+
 struct Torrent {
     spec: TorrentSpec,
-    found: mpsc::Sender<Found>,
-    counters: watch::Receiver<Counters>,
+    found: Sender<Found>,
+    counters: Arc<Mutex<Counters>>,
     pins: Arc<Pins>,
     /// The same in all announces of the torrent, so that trackers know it again behind another address.
     key: u32,
@@ -240,15 +255,33 @@ impl Driver {
                 }
             }
             Message::Completed(id) => self.apply(Input::Completed(id)),
-            Message::AnnounceNow(id) => self.apply(Input::AnnounceNow(id)),
-            Message::View(id, reply) => {
+            Message::AnnounceNow(which, reply) => {
+                let id = self.find(which);
+                if let Some(id) = id {
+                    self.apply(Input::AnnounceNow(id));
+                }
+                reply.map(|reply| reply.send(id.is_some()));
+            }
+            Message::View(which, reply) => {
                 // A caller that is gone needs no answer.
-                let _gone = reply.send(self.state.view(id));
+                let _gone = reply.send(self.find(which).map(|id| self.state.view(id)));
             }
             Message::Remove(id, ended) => self.remove(id, Some(ended)),
             Message::RefreshLists(reply) => {
                 // One refresh at a time; a second caller sees none.
                 let _busy = self.refresh.try_send(reply);
+            }
+        }
+    }
+
+    fn find(&self, which: Which) -> Option<TorrentId> {
+        match which {
+            Which::Id(id) => Some(id),
+            Which::Newest(info_hash) => {
+                let torrents = self.torrents.iter();
+                let of_hash =
+                    torrents.filter(|(_, torrent)| torrent.spec.info_hash == info_hash && !torrent.is_removed);
+                of_hash.map(|(id, _)| *id).max()
             }
         }
     }
@@ -294,7 +327,7 @@ impl Driver {
                 tracker_id,
             } => self.announce(run, torrent, url, source, (event, tracker_id)),
             Effect::Peers(id, source, url, peers) => {
-                if let Some(torrent) = self.torrents.get(&id) {
+                if let Some(torrent) = self.torrents.get_mut(&id) {
                     let may_be_here = is_on_this_machine(url.as_url(), &torrent.given_by(source));
                     deliver(torrent, Origin::Tracker, peers, may_be_here);
                 }
@@ -322,7 +355,7 @@ impl Driver {
             return;
         };
         let settings = self.settings.borrow();
-        let counters = *torrent.counters.borrow();
+        let counters = *torrent.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let event = if event == Event::None && counters.is_partial_seed {
             Event::Paused
         } else {
@@ -353,8 +386,8 @@ impl Driver {
         });
     }
 
-    fn deliver_all(&self, info_hash: InfoHash, found: &Found) {
-        for torrent in self.torrents.values() {
+    fn deliver_all(&mut self, info_hash: InfoHash, found: &Found) {
+        for torrent in self.torrents.values_mut() {
             let is_wanted = torrent.spec.info_hash == info_hash && !torrent.is_removed && torrent.uses_datagrams();
             if is_wanted {
                 // The source has left out what it does not allow.
@@ -408,7 +441,7 @@ impl Torrent {
 }
 
 /// Passes peers on, if the torrent has room for them.
-fn deliver(torrent: &Torrent, origin: Origin, mut peers: Vec<SocketAddr>, may_be_this_machine: bool) {
+fn deliver(torrent: &mut Torrent, origin: Origin, mut peers: Vec<SocketAddr>, may_be_this_machine: bool) {
     peers.retain(|address| peer::is_usable(*address, may_be_this_machine));
     peers.truncate(MAX_BATCH);
     if !peers.is_empty() {

@@ -1,15 +1,18 @@
 //! The public handles: a session, and a torrent's subscription to peers. They hold channels only.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
+use futures_channel::mpsc::{Receiver, channel};
+use futures_util::StreamExt as _;
+use metainfo::InfoHash;
 use tokio::sync::{mpsc, oneshot, watch};
 use transfer::SafeUrl;
 
 use crate::{
-    driver::{self, Message},
+    driver::{self, Message, Which},
     peer::Found,
     session::{Config, ListView, TorrentSpec},
     settings::Settings,
@@ -54,14 +57,15 @@ impl Discovery {
     /// subscriptions.
     pub async fn add(&self, spec: TorrentSpec) -> Subscription {
         let id = TorrentId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let (found, batches) = mpsc::channel(WAITING_BATCHES);
-        let (counters, counters_seen) = watch::channel(spec.counters);
+        // A queue of tokio keeps room for 32 batches from its start, which is most of what an idle torrent takes here.
+        let (found, batches) = channel(WAITING_BATCHES);
+        let counters = Arc::new(Mutex::new(spec.counters));
         let (alive, dropped) = oneshot::channel();
         let message = Message::Add {
             id,
             spec: Box::new(spec),
             found,
-            counters: counters_seen,
+            counters: Arc::clone(&counters),
             dropped,
         };
         // A session that has stopped finds nothing.
@@ -86,6 +90,23 @@ impl Discovery {
         self.status.borrow().clone()
     }
 
+    /// Asks the trackers of a torrent now, as [`Subscription::announce_now`]. Returns whether there is a subscription to it.
+    pub async fn announce_now(&self, torrent: InfoHash) -> bool {
+        let (reply, answer) = oneshot::channel();
+        let _stopped = self
+            .messages
+            .send(Message::AnnounceNow(Which::Newest(torrent), Some(reply)))
+            .await;
+        answer.await.unwrap_or_default()
+    }
+
+    /// The trackers of a torrent, and what they said; `None` without a subscription to it.
+    pub async fn trackers(&self, torrent: InfoHash) -> Option<Vec<TrackerView>> {
+        let (reply, answer) = oneshot::channel();
+        let _stopped = self.messages.send(Message::View(Which::Newest(torrent), reply)).await;
+        answer.await.ok().flatten()
+    }
+
     /// Reads the lists of trackers now, and returns what came of each.
     pub async fn refresh_lists(&self) -> Vec<ListView> {
         let (reply, answer) = oneshot::channel();
@@ -99,8 +120,8 @@ impl Discovery {
 pub struct Subscription {
     id: TorrentId,
     messages: mpsc::Sender<Message>,
-    batches: mpsc::Receiver<Found>,
-    counters: watch::Sender<Counters>,
+    batches: Receiver<Found>,
+    counters: Arc<Mutex<Counters>>,
     /// The session and its sources run as long as a torrent does.
     _session: watch::Sender<Settings>,
     _alive: oneshot::Sender<()>,
@@ -109,12 +130,12 @@ pub struct Subscription {
 impl Subscription {
     /// The next peers, at most [`crate::MAX_BATCH`]; `None` when the session has stopped. Cancel-safe.
     pub async fn next(&mut self) -> Option<Found> {
-        self.batches.recv().await
+        self.batches.next().await
     }
 
     /// What the torrent has moved by now; read when a tracker is asked. Cheap.
     pub fn report(&self, counters: Counters) {
-        self.counters.send_replace(counters);
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = counters;
     }
 
     /// The last byte has just come.
@@ -124,7 +145,7 @@ impl Subscription {
 
     /// Asks for peers now, as far as the trackers' minimum allows.
     pub async fn announce_now(&self) {
-        self.send(Message::AnnounceNow(self.id)).await;
+        self.send(Message::AnnounceNow(Which::Id(self.id), None)).await;
     }
 
     /// Replaces the torrent's own trackers.
@@ -140,8 +161,8 @@ impl Subscription {
     /// The trackers and what they said.
     pub async fn trackers(&self) -> Vec<TrackerView> {
         let (reply, answer) = oneshot::channel();
-        self.send(Message::View(self.id, reply)).await;
-        answer.await.unwrap_or_default()
+        self.send(Message::View(Which::Id(self.id), reply)).await;
+        answer.await.ok().flatten().unwrap_or_default()
     }
 
     /// Ends the subscription, and waits at most [`crate::STOP_TIME`] until the trackers know.

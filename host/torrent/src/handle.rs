@@ -20,7 +20,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Torrent {
     pub(crate) info_hash: InfoHash,
-    pub(crate) commands: mpsc::Sender<Command>,
+    /// In boxes, because a queue keeps room for all that may wait from its start.
+    pub(crate) commands: mpsc::Sender<Box<Command>>,
     pub(crate) view: watch::Receiver<Arc<TorrentView>>,
 }
 
@@ -186,7 +187,7 @@ impl Torrent {
     }
 
     async fn send(&self, command: Command) -> Result<(), Gone> {
-        self.commands.send(command).await.map_err(|_| Gone)
+        self.commands.send(Box::new(command)).await.map_err(|_| Gone)
     }
 
     async fn read<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Gone> {

@@ -47,7 +47,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Peers of a magnet link that are looked up.
 const MAX_NAMED_PEERS: usize = 32;
 
-pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
+pub(crate) async fn run(shared: Arc<Shared>, job: Box<Job>) -> Outcome {
     let magnet = match job.source.urls[0].expose().parse::<Magnet>() {
         Ok(magnet) => magnet,
         Err(error) => return Outcome::Failed(Failure::new(FailureKind::InvalidSource, error.to_string())),
@@ -67,7 +67,8 @@ pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
         slot,
     };
     let ended = match purpose {
-        Purpose::Download | Purpose::Recheck => run.download().await,
+        // In a box of its own: hundreds of torrents seed at the same time, and a future has room for its largest part.
+        Purpose::Download | Purpose::Recheck => Box::pin(run.download()).await,
         Purpose::Seed { most_uploaded_bytes } => run.seed(most_uploaded_bytes).await,
     };
     drop(run);
@@ -77,7 +78,7 @@ pub(crate) async fn run(shared: Arc<Shared>, job: Job) -> Outcome {
 
 struct Run {
     shared: Arc<Shared>,
-    job: Job,
+    job: Box<Job>,
     magnet: Magnet,
     options: Arc<TorrentOptions>,
     slot: OwnedMutexGuard<Option<Swarm>>,
@@ -196,7 +197,6 @@ impl Run {
         };
         let max_peers = self.max_peers().into();
         let swarm = Swarm::new(torrent, search, max_peers, &self.shared.tasks);
-        self.shared.note_orders(self.torrent(), swarm.orders.clone());
         let _some_unknown = timeout(LOOKUP_TIMEOUT, self.add_named_peers(&swarm)).await;
         Ok(swarm)
     }
@@ -316,9 +316,9 @@ impl Run {
             }
             Some(swarm) => {
                 swarm.close().await;
-                self.rejoin().await?
+                Box::pin(self.rejoin()).await?
             }
-            None => self.rejoin().await?,
+            None => Box::pin(self.rejoin()).await?,
         };
         let before = self.job.uploaded_bytes;
         let allowance = most_uploaded.map(|most| most.saturating_sub(before).saturating_add(swarm.counted));

@@ -8,14 +8,14 @@ use std::{
 
 use metainfo::InfoHash;
 use peer_discovery::{DHT_BOOTSTRAP, Discovery};
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use torrent::{Connections, Session, SessionConfig, StartError};
 
 use crate::{
     config::{Config, Settings},
     shelf::Shelf,
-    swarm::{Order, Swarm},
+    swarm::Swarm,
     webseed::Webseeds,
 };
 
@@ -32,7 +32,6 @@ pub(crate) struct Shared {
     /// As `open`, for views.
     seen: Mutex<Option<Arc<Open>>>,
     slots: Mutex<HashMap<InfoHash, Slot>>,
-    orders: Mutex<HashMap<InfoHash, mpsc::Sender<Order>>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -108,7 +107,6 @@ impl Shared {
             open: tokio::sync::Mutex::default(),
             seen: Mutex::default(),
             slots: Mutex::default(),
-            orders: Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
@@ -177,15 +175,6 @@ impl Shared {
     pub(crate) fn forget_free_slots(&self) {
         lock(&self.slots)
             .retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().map_or(true, |swarm| swarm.is_some()));
-        lock(&self.orders).retain(|_, orders| !orders.is_closed());
-    }
-
-    pub(crate) fn note_orders(&self, torrent: InfoHash, orders: mpsc::Sender<Order>) {
-        lock(&self.orders).insert(torrent, orders);
-    }
-
-    pub(crate) fn orders(&self, torrent: InfoHash) -> Option<mpsc::Sender<Order>> {
-        lock(&self.orders).get(&torrent).cloned()
     }
 
     pub(crate) async fn shutdown(&self) {

@@ -4,34 +4,17 @@ use std::collections::VecDeque;
 
 use egress::peer::PeerReach;
 use metainfo::InfoHash;
-use peer_discovery::{Counters, Found, Origin, Subscription, TrackerView};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
-use tokio_util::{
-    sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
-};
+use peer_discovery::{Counters, Found, Origin, Subscription};
+use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
+use tokio_util::task::TaskTracker;
 use torrent::{CommandError, PeerSource, Status, Torrent, TorrentView};
 use transfer::{Failure, FailureKind, Outcome};
 
 /// Peers that are asked for at once.
 pub(crate) const WANTED_PEERS: u32 = 80;
 
-/// Orders that wait.
-const WAITING_ORDERS: usize = 8;
-
 /// Batches of peers that are kept for the torrent whose metadata is being fetched.
 const MAX_HEARD: usize = 8;
-
-/// What is asked of the task that feeds a torrent.
-pub(crate) enum Order {
-    Announce,
-    Trackers(oneshot::Sender<Vec<TrackerView>>),
-    /// Leave the session, but keep looking for peers.
-    Release(oneshot::Sender<Search>),
-}
 
 /// The search for the peers of a torrent, which outlives the torrent that fetches the metadata: trackers are asked again
 /// only after half an hour or so.
@@ -73,41 +56,36 @@ impl Search {
 #[derive(Debug)]
 pub(crate) struct Swarm {
     pub(crate) torrent: Torrent,
-    pub(crate) orders: mpsc::Sender<Order>,
     /// The bytes uploaded since it was added that earlier runs have reported.
     pub(crate) counted: u64,
     /// When its last run ended.
     pub(crate) left_at: Option<Instant>,
-    ended: oneshot::Receiver<()>,
-    stop: DropGuard,
+    /// Says how the task that feeds it is to end; dropping it ends the search as well.
+    end: oneshot::Sender<Release>,
+    feeder: JoinHandle<Option<Search>>,
 }
+
+/// The torrent leaves the session, and the search for its peers goes on.
+#[derive(Debug)]
+struct Release;
 
 impl Swarm {
     /// Feeds `torrent` with what `search` finds, and has found, until it is closed.
     pub(crate) fn new(torrent: Torrent, search: Search, max_peers: u32, tasks: &TaskTracker) -> Self {
-        let (orders, received) = mpsc::channel(WAITING_ORDERS);
-        let (done, ended) = oneshot::channel();
-        let stop = CancellationToken::new();
-        let feeder = Feeder {
+        let (end, ended) = oneshot::channel();
+        let feeder = Box::new(Feeder {
             torrent: torrent.clone(),
             search,
-            orders: received,
             max_peers,
             is_complete: false,
             is_private: false,
-        };
-        let stopped = stop.clone();
-        tasks.spawn(async move {
-            feeder.run(stopped).await;
-            let _closed = done.send(());
         });
         Self {
             torrent,
-            orders,
             counted: 0,
             left_at: None,
-            ended,
-            stop: stop.drop_guard(),
+            end,
+            feeder: tasks.spawn(feeder.run(ended)),
         }
     }
 
@@ -122,22 +100,20 @@ impl Swarm {
 
     /// As [`Swarm::close`], except that the search for peers goes on for the same torrent.
     pub(crate) async fn release(self) -> Option<Search> {
-        let (reply, released) = oneshot::channel();
-        let _ended = self.orders.send(Order::Release(reply)).await;
-        released.await.ok()
+        let _ended = self.end.send(Release);
+        self.feeder.await.ok().flatten()
     }
 
     /// Syncs its files, writes its record and takes it out of the session; its trackers learn it.
     pub(crate) async fn close(self) {
-        drop(self.stop);
-        let _told = self.ended.await;
+        drop(self.end);
+        let _panicked = self.feeder.await;
     }
 }
 
 struct Feeder {
     torrent: Torrent,
     search: Search,
-    orders: mpsc::Receiver<Order>,
     max_peers: u32,
     /// Everything wanted is there, and trackers know.
     is_complete: bool,
@@ -145,45 +121,37 @@ struct Feeder {
 }
 
 impl Feeder {
-    async fn run(mut self, stop: CancellationToken) {
+    async fn run(mut self: Box<Self>, mut end: oneshot::Receiver<Release>) -> Option<Search> {
         let mut watch = self.torrent.watch();
         watch.mark_changed();
         let mut is_live = true;
         let mut finds = true;
+        // What rarely happens is in boxes: a future has room for its largest part, and hundreds of torrents seed.
         for found in std::mem::take(&mut self.search.heard) {
-            self.found(found).await;
+            Box::pin(self.found(found)).await;
         }
         let release = loop {
             tokio::select! {
-                () = stop.cancelled() => break None,
+                release = &mut end => break release,
                 found = self.search.subscription.next(), if finds => match found {
-                    Some(found) => self.found(found).await,
+                    Some(found) => Box::pin(self.found(found)).await,
                     None => finds = false,
                 },
-                Some(order) = self.orders.recv() => match order {
-                    Order::Announce => self.search.subscription.announce_now().await,
-                    Order::Trackers(reply) => {
-                        let _asker_left = reply.send(self.search.subscription.trackers().await);
-                    }
-                    Order::Release(reply) => break Some(reply),
-                },
                 changed = watch.changed(), if is_live => match changed {
-                    Ok(()) => self.report().await,
+                    Ok(()) => Box::pin(self.report()).await,
                     Err(_) => is_live = false,
                 },
             }
         };
-        self.report().await;
-        if let Err(CommandError::Failed(failure)) = self.torrent.close().await {
+        Box::pin(self.report()).await;
+        if let Err(CommandError::Failed(failure)) = Box::pin(self.torrent.close()).await {
             tracing::warn!(torrent = %self.torrent.info_hash(), %failure, "the record of a torrent was not written");
         }
-        let left = match release {
-            Some(reply) => reply.send(self.search.with_metadata(self.is_private)).err(),
-            None => Some(self.search),
-        };
-        if let Some(search) = left {
-            search.subscription.stop().await;
+        if let Ok(Release) = release {
+            return Some(self.search.with_metadata(self.is_private));
         }
+        Box::pin(self.search.subscription.stop()).await;
+        None
     }
 
     async fn found(&mut self, found: Found) {

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use metainfo::{Info, InfoHash, Magnet, Metainfo};
-use tokio::{sync::oneshot, task::spawn_blocking};
+use tokio::task::spawn_blocking;
 use torrent::{CommandError, Gone, Status, Torrent};
 use transfer::{
     Discarded, Failure, FailureKind, FileName, Job, LeftoversFuture, RunFuture, SafeUrl, Transport,
@@ -15,7 +15,6 @@ use crate::{
     config::{Config, Settings},
     run,
     session::Shared,
-    swarm::Order,
     view::{Kept, Live, NotTorrent, Of, SessionView, TorrentError},
 };
 
@@ -121,13 +120,10 @@ impl Torrents {
 
     /// Its trackers; those of its metainfo file or magnet link if it is not running.
     pub async fn trackers(&self, url: &SafeUrl) -> Vec<TrackerView> {
-        if let Some(orders) = Self::info_hash(url).and_then(|torrent| self.0.orders(torrent)) {
-            let (reply, answer) = oneshot::channel();
-            if orders.send(Order::Trackers(reply)).await.is_ok()
-                && let Ok(trackers) = answer.await
-            {
-                return trackers;
-            }
+        if let (Some(torrent), Some(open)) = (Self::info_hash(url), self.0.seen())
+            && let Some(trackers) = open.discovery.trackers(torrent).await
+        {
+            return trackers;
         }
         let tiers = if let Ok(Some(metainfo)) = self.metainfo(url).await {
             metainfo.trackers
@@ -164,9 +160,11 @@ impl Torrents {
     /// Asks its trackers now, no more often than they allow.
     pub async fn announce(&self, url: &SafeUrl) -> Result<(), TorrentError> {
         let torrent = Self::info_hash(url).ok_or(TorrentError::NotTorrent)?;
-        let orders = self.0.orders(torrent).ok_or(TorrentError::NotRunning(torrent))?;
-        let asked = orders.send(Order::Announce).await;
-        asked.map_err(|_| TorrentError::NotRunning(torrent))
+        let is_running = match self.0.seen() {
+            Some(open) => open.discovery.announce_now(torrent).await,
+            None => false,
+        };
+        is_running.then_some(()).ok_or(TorrentError::NotRunning(torrent))
     }
 
     /// Hashes everything that is on the disk. What is wrong is downloaded again.
@@ -273,7 +271,7 @@ impl Transport for Torrents {
     }
 
     fn run(&self, job: Job) -> RunFuture {
-        Box::pin(run::run(Arc::clone(&self.0), job))
+        Box::pin(run::run(Arc::clone(&self.0), Box::new(job)))
     }
 
     fn leaves_more(&self) -> bool {

@@ -299,7 +299,7 @@ const EVENT_BACKLOG: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Reporter {
     progress: watch::Sender<Progress>,
-    events: mpsc::Sender<Report>,
+    events: mpsc::Sender<Box<Report>>,
 }
 
 /// The receiving half of a [`Reporter`].
@@ -307,8 +307,8 @@ pub struct Reporter {
 pub struct Reports {
     /// The newest progress.
     pub progress: watch::Receiver<Progress>,
-    /// The events; ends when the run ends.
-    pub events: mpsc::Receiver<Report>,
+    /// The events; ends when the run ends. Boxed, because a queue keeps room for all that may wait from its start.
+    pub events: mpsc::Receiver<Box<Report>>,
 }
 
 impl Reporter {
@@ -336,7 +336,7 @@ impl Reporter {
 
     /// Sends an event; waits while the listener is [`EVENT_BACKLOG`] behind, and does nothing once it was dropped.
     pub async fn event(&self, event: RunEvent) {
-        let _gone = self.events.send(Report { event, receipt: None }).await;
+        let _gone = self.events.send(Box::new(Report { event, receipt: None })).await;
     }
 
     /// Sends an event that must be on disk before the run continues, and waits until it is. Returns at once if the
@@ -347,7 +347,7 @@ impl Reporter {
             event,
             receipt: Some(Receipt(sender)),
         };
-        if self.events.send(report).await.is_err() {
+        if self.events.send(Box::new(report)).await.is_err() {
             return Ok(Recorded::Done);
         }
         receipt.await.unwrap_or(Ok(Recorded::Done))

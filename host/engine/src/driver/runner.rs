@@ -1,7 +1,7 @@
 //! Executes one run: forwards the transport's reports as signals and turns every end, a panic included, into an
 //! outcome.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, watch};
@@ -19,7 +19,7 @@ pub(crate) struct Runner {
     pub(crate) run: RunId,
     /// `None` if no transport supports the scheme (any more).
     pub(crate) transport: Option<Arc<dyn Transport>>,
-    pub(crate) events: mpsc::Receiver<Report>,
+    pub(crate) events: mpsc::Receiver<Box<Report>>,
     pub(crate) progress: watch::Receiver<Progress>,
     pub(super) signals: mpsc::Sender<Signal>,
     /// Cancelled to end a run that did not stop in time.
@@ -29,7 +29,7 @@ pub(crate) struct Runner {
 impl Runner {
     /// Runs `job` and sends its reports in order; the outcome is last. The driver drains the signals, so sending never
     /// waits for long.
-    pub(crate) async fn conduct(mut self, job: Job) {
+    pub(crate) async fn conduct(mut self: Box<Self>, job: Box<Job>) {
         let outcome = self.run(job).await;
         self.events.close();
         while let Some(report) = self.events.recv().await {
@@ -40,14 +40,14 @@ impl Runner {
             .await;
     }
 
-    async fn run(&mut self, job: Job) -> Outcome {
+    async fn run(&mut self, job: Box<Job>) -> Outcome {
         let Some(transport) = self.transport.take() else {
             let scheme = job.source.urls.first().map_or("", |url| url.scheme());
             let message = format!("this program cannot download \"{scheme}\" URLs");
             return Outcome::Failed(Failure::new(FailureKind::UnsupportedScheme, message));
         };
         let force_stop = self.force_stop.clone();
-        let mut run = Box::pin(AssertUnwindSafe(async move { transport.run(job).await }).catch_unwind());
+        let mut run = pin!(AssertUnwindSafe(async move { transport.run(*job).await }).catch_unwind());
         loop {
             let report = tokio::select! {
                 ended = &mut run => return ended.unwrap_or_else(|panic| Outcome::Failed(defect(panic.as_ref()))),
@@ -59,7 +59,8 @@ impl Runner {
     }
 
     async fn send(&self, signal: Signal) {
-        let _driver_ended = self.signals.send(signal).await;
+        // In a box: hundreds of runs rarely send, and a future has room for its largest part.
+        let _driver_ended = Box::pin(self.signals.send(signal)).await;
     }
 }
 

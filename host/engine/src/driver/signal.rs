@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) enum Signal {
     /// A run reports something.
-    Reported(TaskId, RunId, Report),
+    Reported(TaskId, RunId, Box<Report>),
     /// A run ended, with its last progress.
     Ended(TaskId, RunId, Box<Outcome>, Box<Progress>),
     /// What a check of completed tasks' files found.

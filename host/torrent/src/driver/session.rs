@@ -159,6 +159,8 @@ impl Session {
 
     /// Adds a torrent. What its files need is reported by its status.
     pub fn add(&self, spec: TorrentSpec) -> Result<Torrent, AddError> {
+        // In a box, so that it does not lie again in each future that it is passed to.
+        let spec = Box::new(spec);
         let info_hash = spec.content.info_hash();
         if let Some(proxy) = spec.proxy.as_ref().filter(|proxy| !peer::can_lead(proxy)) {
             return Err(AddError::Proxy {
@@ -343,5 +345,5 @@ async fn route(
         slot: Arc::clone(slot),
     };
     // A torrent that has too much to do accepts no more peers.
-    let _is_full = torrent.try_send(Command::Join(incoming));
+    let _is_full = torrent.try_send(Box::new(Command::Join(incoming)));
 }

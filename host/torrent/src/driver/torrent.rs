@@ -100,16 +100,16 @@ enum Flow {
 /// Runs a torrent until it is removed or the session ends.
 pub(super) async fn run(
     session: Arc<Environment>,
-    spec: TorrentSpec,
-    mut commands: mpsc::Receiver<Command>,
+    spec: Box<TorrentSpec>,
+    mut commands: mpsc::Receiver<Box<Command>>,
     view: watch::Sender<Arc<TorrentView>>,
 ) {
     let is_paused = spec.is_paused;
-    let mut torrent = Torrent::new(session, spec, view);
+    let mut torrent = Torrent::new(session, *spec, view);
     if is_paused {
         torrent.publish();
     } else {
-        torrent.start().await;
+        Box::pin(torrent.start()).await;
     }
     let stop = torrent.session.stop.clone();
     let reported = torrent.shared.with(|core| std::rc::Rc::clone(&core.reported));
@@ -120,11 +120,12 @@ pub(super) async fn run(
             biased;
             () = stop.cancelled() => Flow::End,
             () = reported.notified() => {
-                torrent.handle_reports().await;
+                // In boxes of their own: a torrent that seeds rarely needs their room.
+                Box::pin(torrent.handle_reports()).await;
                 Flow::Stay
             }
             command = commands.recv() => match command {
-                Some(command) => torrent.command(command).await,
+                Some(command) => Box::pin(torrent.command(*command)).await,
                 None => Flow::End,
             },
             // A torrent without peers has nothing to do once a second: 500 idle ones cost no timers.
@@ -137,7 +138,7 @@ pub(super) async fn run(
             break;
         }
     }
-    torrent.end().await;
+    Box::pin(torrent.end()).await;
 }
 
 impl Torrent {

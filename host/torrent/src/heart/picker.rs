@@ -32,7 +32,8 @@ pub enum Priority {
 #[derive(Debug)]
 pub(crate) struct Picker {
     pieces: Box<[Piece]>,
-    /// By priority from the highest, then from the rarest.
+    /// By priority from the highest, then from the rarest; none before the first piece is placed, so that a torrent that only
+    /// seeds has none.
     buckets: Vec<Vec<u32>>,
     /// Pieces are asked for in order.
     pub(crate) is_sequential: bool,
@@ -67,7 +68,7 @@ impl Picker {
         };
         Self {
             pieces: vec![piece; pieces as usize].into(),
-            buckets: vec![Vec::new(); usize::from(CLASSES * BUCKETS)],
+            buckets: Vec::new(),
             is_sequential: false,
             random: seed | 1,
         }
@@ -135,6 +136,7 @@ impl Picker {
         let place = &mut self.pieces[piece as usize];
         place.bucket = bucket;
         if bucket != UNWANTED_BUCKET {
+            self.buckets.resize(usize::from(CLASSES * BUCKETS), Vec::new());
             let bucket = &mut self.buckets[usize::from(bucket)];
             place.index = u32::try_from(bucket.len()).expect("there are fewer pieces than 2^32");
             bucket.push(piece);
@@ -166,6 +168,9 @@ impl Picker {
 
     /// The best piece among those that `has` holds, or of all. It stays in the choice until it is taken.
     pub(crate) fn choose(&mut self, has: Option<&Bitfield>) -> Option<u32> {
+        if self.buckets.is_empty() {
+            return None;
+        }
         let has = |piece: &u32| has.is_none_or(|has| has.has(*piece));
         for class in 0..CLASSES {
             let found = if self.is_sequential {

@@ -216,7 +216,7 @@ impl Recorder {
 
     /// The next thing that the run wants recorded.
     async fn next(&mut self) -> (RunEvent, Receipt) {
-        let Report { event, receipt } = self.reports.events.recv().await.unwrap();
+        let Report { event, receipt } = *self.reports.events.recv().await.unwrap();
         (event, receipt.expect("it is to be recorded"))
     }
 

@@ -28,10 +28,10 @@ impl Run {
         let path = self.options.paths.first().filter(|_| info.is_single_file());
         let wanted = target.name.clone().or_else(|| Some(FileName::sanitise(&path?.1)));
         let wanted = wanted.unwrap_or_else(|| info.name().clone());
-        let names: Vec<_> = if info.is_single_file() {
-            wanted.alternatives().collect()
+        let names: Box<dyn Iterator<Item = FileName> + Send> = if info.is_single_file() {
+            Box::new(wanted.alternatives())
         } else {
-            wanted.directories().collect()
+            Box::new(wanted.directories())
         };
         let takes_existing = target.check_integrity || target.on_conflict == OnConflict::Overwrite;
         for name in names {

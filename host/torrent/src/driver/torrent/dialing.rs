@@ -65,7 +65,8 @@ impl Torrent {
         let slot = incoming.slot;
         self.shared.with(|core| core.tasks.clone()).spawn_local(async move {
             let _held = (permit, slot);
-            let serving = async {
+            // `run_until_cancelled` has room for what it runs twice: in a box, a connection takes a third.
+            let serving = Box::pin(async {
                 let mut ours = ours.encode();
                 stream.encrypt(&mut ours);
                 if timeout(HANDSHAKE_TIME, stream.write_all(&ours))
@@ -74,7 +75,7 @@ impl Torrent {
                 {
                     connection::serve(shared.clone(), stream, joined).await;
                 }
-            };
+            });
             run.run_until_cancelled(serving).await;
         });
     }
@@ -108,9 +109,8 @@ impl Torrent {
             let encryption = self.session.encryption();
             let (proxy, names) = (self.proxy.clone(), self.session.names.clone());
             self.shared.with(|core| core.tasks.clone()).spawn_local(async move {
-                let connecting =
-                    run.run_until_cancelled(connect((address, reach), (proxy.as_deref(), &names), &ours, encryption));
-                let connecting = connecting.await;
+                let connecting = connect((address, reach), (proxy.as_deref(), &names), &ours, encryption);
+                let connecting = run.run_until_cancelled(Box::pin(connecting)).await;
                 drop(half_open);
                 count.set(count.get().saturating_sub(1));
                 match connecting {
@@ -160,14 +160,15 @@ impl Torrent {
                 proxy: self.proxy.clone(),
             };
             self.shared.with(|core| core.tasks.clone()).spawn_local(async move {
-                run.run_until_cancelled(webseed::serve(shared, source, number)).await;
+                run.run_until_cancelled(Box::pin(webseed::serve(shared, source, number)))
+                    .await;
             });
         }
     }
 }
 
 async fn serve(shared: &Shared, stream: PeerStream, joined: Joined, run: &tokio_util::sync::CancellationToken) {
-    run.run_until_cancelled(connection::serve(shared.clone(), stream, joined))
+    run.run_until_cancelled(Box::pin(connection::serve(shared.clone(), stream, joined)))
         .await;
 }
 
