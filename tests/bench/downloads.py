@@ -22,6 +22,7 @@ import tools
 from origin import MIB, Origin, WrongFiles
 from report import RowResult, Series
 from rows import Row, rows
+from servers import FtpServer, Server, SshServer
 
 HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent.parent
@@ -158,6 +159,9 @@ def measure_row(bench: Bench, row: Row) -> RowResult:
 def obstacle(bench: Bench, row: Row) -> str | None:
     if row.place.loss_ppm is not None and (reason := link.obstacle()):
         return reason
+    server = {"ftp": "vsftpd", "sftp": "sshd"}.get(row.place.scheme)
+    if server and not tools.is_installed(server):
+        return f"needs {tools.apt_line([server])}"
     needed_bytes = row.payload.total_bytes
     folder = bench.data / row.payload.folder
     if not has_room(bench.target, needed_bytes) or not (folder.exists() or has_room(bench.data, needed_bytes)):
@@ -165,8 +169,11 @@ def obstacle(bench: Bench, row: Row) -> str | None:
     return None
 
 
-def start_origin(bench: Bench, row: Row, stack: contextlib.ExitStack) -> tuple[list[str], Origin]:
+def start_origin(bench: Bench, row: Row, stack: contextlib.ExitStack) -> tuple[list[str], Origin | Server]:
     """The server, and what to put before a client's command so that it can reach it."""
+    if row.place.scheme in ("ftp", "sftp"):
+        kind = FtpServer if row.place.scheme == "ftp" else SshServer
+        return [], stack.enter_context(kind(bench.scratch, bench.data))
     if row.place.loss_ppm is None:
         return [], stack.enter_context(Origin(bench.scratch, bench.data))
     between = stack.enter_context(link.Link(bench.programs / "link", row.place.loss_ppm))
@@ -175,11 +182,15 @@ def start_origin(bench: Bench, row: Row, stack: contextlib.ExitStack) -> tuple[l
     return link.Link.in_namespace(between.client), origin
 
 
-def work_of(bench: Bench, row: Row, origin: Origin) -> tools.Work:
+def work_of(bench: Bench, row: Row, origin: Origin | Server) -> tools.Work:
+    ssh = {}
+    if isinstance(origin, SshServer):
+        ssh = {"user": origin.user, "key": origin.key, "fingerprint": origin.fingerprint}
     return tools.Work(
         host=origin.host,
         port=origin.tls_port if row.place.scheme == "https" else origin.port,
-        path=row.place.path,
+        # Over SSH the root is that of the machine.
+        path=str(bench.data) if ssh else row.place.path,
         scheme=row.place.scheme,
         payload=row.payload,
         data=bench.data,
@@ -188,6 +199,7 @@ def work_of(bench: Bench, row: Row, origin: Origin) -> tools.Work:
         curl_config=bench.scratch / "curl.txt",
         svc=bench.svc,
         floor=bench.programs / "floor",
+        **ssh,
     )
 
 

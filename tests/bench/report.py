@@ -140,7 +140,8 @@ def method(runs: int, target: Path, loads: tuple[float, float]) -> list[str]:
         "",
         "nginx: one worker, sendfile on, sendfile_max_chunk 0, access_log off, on loopback, files in the page cache. "
         f"Link: {link.ROUND_TRIP_SECONDS * 1000:.0f} ms round trip, {link.MBIT_PER_S} Mbit/s, queue "
-        f"{link.QUEUE_BYTES:,} bytes, losses in both directions; server with {link.CONGESTION_CONTROL}.",
+        f"{link.QUEUE_BYTES:,} bytes, losses in both directions; server with {link.CONGESTION_CONTROL}. "
+        "FTP: vsftpd without encryption. SFTP: OpenSSH with keys of Ed25519.",
     ]
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import link
 from origin import MIB, Payload
-from tools import Contender, aria2c, aria2c_list, axel, copy, curl, curl_list, floor, lftp, svc, svc_list
+from tools import (
+    Contender, aria2c, aria2c_list, axel, copy, curl, curl_list, curl_ssh, floor, lftp, openssh, svc, svc_list, svc_ssh,
+)  # fmt: skip
 
 KIB = 1024
 GIB = 1024 * MIB
@@ -30,6 +32,8 @@ class Place:
 LOOPBACK = Place()
 THROTTLED = Place(path="/throttled")
 TLS = Place(scheme="https")
+FTP = Place(scheme="ftp")
+SFTP = Place(scheme="sftp")
 LOSSY = Place(loss_ppm=LOSS_PPM)
 CLEAN = Place(loss_ppm=0)
 
@@ -61,7 +65,7 @@ def rows(quick: bool, has_room: Callable[[int], bool]) -> list[Row]:
     if not has_room(many.total_bytes):
         many = Payload("many", many.count, 16 * KIB)
         note = "many: files of 16 KiB, because space is short"
-    return [*one_file(single, gigabyte), *many_files(few, many, note), tls(gigabyte), *slow_link(quick, few)]
+    return [*one_file(single, gigabyte), *many_files(few, many, note), tls(gigabyte), *file_servers(gigabyte), *slow_link(quick, few)]
 
 
 def one_file(single: Payload, gigabyte: Payload) -> list[Row]:
@@ -141,6 +145,27 @@ def tls(gigabyte: Payload) -> Row:
         ),
         "no slower than curl",
     )
+
+
+def file_servers(gigabyte: Payload) -> list[Row]:
+    return [
+        Row(
+            "ftp",
+            f"{size(gigabyte)}, FTP",
+            gigabyte,
+            FTP,
+            (svc("-s", "1"), svc(label=AUTOMATIC), curl(), aria2c("-x1", "-s1"), aria2c(*SIXTEEN), lftp(1)),
+            "wall: ≤ the best of the others",
+        ),
+        Row(
+            "sftp",
+            f"{size(gigabyte)}, SFTP",
+            gigabyte,
+            SFTP,
+            (svc_ssh("-s", "1"), svc_ssh(label=AUTOMATIC), openssh(), curl_ssh()),
+            "wall: ≤ the best of the others",
+        ),
+    ]
 
 
 def slow_link(quick: bool, few: Payload) -> list[Row]:

@@ -19,6 +19,9 @@ PACKAGES = {
     "lftp": "lftp",
     "nginx": "nginx-light",
     "openssl": "openssl",
+    "sftp": "openssh-client",
+    "sshd": "openssh-server",
+    "vsftpd": "vsftpd",
 }
 NEEDED = ("nginx", "openssl", "gcc")
 
@@ -44,12 +47,17 @@ class Work:
     curl_config: Path
     svc: Path
     floor: Path
+    # Of a server with SSH: who logs in with which key, and the key of the server.
+    user: str = ""
+    key: Path | None = None
+    fingerprint: str = ""
 
     def url_path(self, name: str) -> str:
         return f"{self.path}/{self.payload.folder}/{name}"
 
     def url_of(self, name: str) -> str:
-        return f"{self.scheme}://{self.host}:{self.port}{self.url_path(name)}"
+        login = f"{self.user}@" if self.user else ""
+        return f"{self.scheme}://{login}{self.host}:{self.port}{self.url_path(name)}"
 
     @property
     def name(self) -> str:
@@ -91,6 +99,8 @@ class Contender:
             (str(work.data), "DATA"),
             (str(work.url_list), "LIST"),
             (str(work.curl_config), "CONFIG"),
+            (str(work.key), "KEY"),
+            (work.fingerprint or "SHA256:", "SHA256:…"),
             (work.url, "URL"),
             (f"{work.host} {work.port}", "HOST PORT"),
         ):
@@ -103,6 +113,17 @@ def svc(*flags: str, label: str | None = None) -> Contender:
         "svc",
         label or " ".join(("svc", *flags)),
         lambda work: [work.svc, "get", "-q", *flags, "-d", work.target, "-o", work.name, work.url],
+    )
+
+
+def svc_ssh(*flags: str, label: str | None = None) -> Contender:
+    return Contender(
+        "svc",
+        label or " ".join(("svc", *flags)),
+        lambda work: [
+            *(work.svc, "get", "-q", "--ssh-key", work.key, "--ssh-host-key", work.fingerprint, *flags),
+            *("-d", work.target, "-o", work.name, work.url),
+        ],
     )
 
 
@@ -132,6 +153,27 @@ def aria2c_list(*flags: str) -> Contender:
 
 def curl(*flags: str) -> Contender:
     return Contender("curl", " ".join(("curl", *flags)), lambda work: [*CURL, *flags, "-o", work.out, work.url])
+
+
+def curl_ssh() -> Contender:
+    return Contender(
+        "curl",
+        "curl",
+        lambda work: [*CURL, "-k", "--key", work.key, "--pubkey", f"{work.key}.pub", "-o", work.out, work.url],
+    )
+
+
+def openssh() -> Contender:
+    """OpenSSH's own client."""
+    trusting = ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
+    return Contender(
+        "sftp",
+        "sftp",
+        lambda work: [
+            *("sftp", "-q", *trusting, "-i", work.key, "-P", str(work.port)),
+            *(f"{work.user}@{work.host}:{work.url_path(work.name)}", work.out),
+        ],
+    )
 
 
 def curl_list(connections: int) -> Contender:
@@ -197,11 +239,18 @@ def versions(svc_program: Path) -> list[str]:
     for program in PACKAGES:
         if is_installed(program):
             commands.append(
-                {"nginx": [nginx_program(), "-v"], "openssl": ["openssl", "version"]}.get(program)
+                {
+                    "nginx": [nginx_program(), "-v"],
+                    "openssl": ["openssl", "version"],
+                    "sftp": ["ssh", "-V"],
+                    "sshd": ["ssh", "-V"],
+                    # It says so over what would be the connection.
+                    "vsftpd": ["sh", "-c", "vsftpd -v 0>&1"],
+                }.get(program)
                 or [program, "--version"]
             )
     lines = []
     for command in commands:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         lines.append(next((line.strip() for line in done.stdout.splitlines() if line.strip()), f"{command[0]}: silent"))
-    return lines
+    return list(dict.fromkeys(lines))
