@@ -2,31 +2,38 @@
 
 use std::{convert::Infallible, future::pending, time::Duration};
 
-/// How often an idle process is looked for.
-const TICK: Duration = Duration::from_secs(10);
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// When memory is released first: the calls that follow a start are over then.
+const FIRST: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether there is memory to release.
+const TICK: Duration = Duration::from_secs(5);
 
 /// A process that computed for less than this since the last tick is idle. Five hundred idle seeding torrents take half of
 /// it.
-const IDLE: Duration = Duration::from_millis(17);
+const IDLE: Duration = Duration::from_millis(8);
 
 /// Memory is released again once the process has this much more than when it last was. Most of it is code: each call of
 /// code that did not run before has the system map 64 KiB.
 const GROWN_BYTES: u64 = 256 * 1024;
 
-/// Releases memory now, which is after the start, and then each time that the process becomes idle after it worked: what a
-/// crowd of requests or the start of many torrents needed is not kept for days. Needs no stop: it is dropped.
+/// Releases code that has not run for some seconds, and freed memory each time that the process becomes idle after it worked:
+/// what a crowd of requests or the start of many torrents needed is not kept for days. Needs no stop: it is dropped.
 pub async fn release_when_idle() -> Infallible {
     let mut meter = Meter::default();
-    let mut tick = tokio::time::interval(TICK);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // The first tick is immediate.
+    let mut tick = tokio::time::interval_at(Instant::now() + FIRST, TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         let (Some(computed), Some(resident)) = (processor_time(), transfer::resident_bytes()) else {
             return pending().await;
         };
-        if meter.is_to_release(computed, resident) {
+        let release = meter.tick(computed, resident);
+        if release == Some(Release::All) {
             release_free();
+        }
+        if release.is_some() {
             release_code();
             meter.released = transfer::resident_bytes().unwrap_or(resident);
         }
@@ -42,11 +49,21 @@ struct Meter {
 }
 
 impl Meter {
-    fn is_to_release(&mut self, computed: Duration, resident: u64) -> bool {
+    fn tick(&mut self, computed: Duration, resident: u64) -> Option<Release> {
         let last = self.last.replace(computed);
         let is_idle = last.is_none_or(|last| computed.saturating_sub(last) < IDLE);
-        is_idle && resident > self.released + GROWN_BYTES
+        let has_grown = resident > self.released + GROWN_BYTES;
+        has_grown.then_some(if is_idle { Release::All } else { Release::Code })
     }
+}
+
+/// What is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Release {
+    /// Code and constants: those that are needed come back for a few hundred microseconds.
+    Code,
+    /// Freed memory as well, which takes longer the more there is.
+    All,
 }
 
 /// The processor time of all threads of this process; `None` on systems where no memory is released.
@@ -128,23 +145,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_released_after_the_start_and_when_the_process_idles_after_work() {
+    fn freed_memory_is_released_when_the_process_idles_and_code_whenever_it_has_grown() {
         const MIB: u64 = 1024 * 1024;
         let mut meter = Meter::default();
         let mut at = |milliseconds, resident| {
-            let is_to_release = meter.is_to_release(Duration::from_millis(milliseconds), resident);
-            if is_to_release {
+            let release = meter.tick(Duration::from_millis(milliseconds), resident);
+            if release.is_some() {
                 meter.released = resident / 2;
             }
-            is_to_release
+            release
         };
-        assert!(at(500, 20 * MIB), "after the start");
-        assert!(!at(501, 10 * MIB), "nothing came since");
-        assert!(!at(900, 30 * MIB), "it works");
-        assert!(at(905, 30 * MIB), "it stopped working");
-        assert!(!at(906, 15 * MIB));
-        assert!(!at(907, 15 * MIB + GROWN_BYTES));
-        assert!(at(908, 16 * MIB), "little by little it grew");
+        assert_eq!(at(500, 20 * MIB), Some(Release::All), "after the start");
+        assert_eq!(at(501, 10 * MIB), None, "nothing came since");
+        assert_eq!(at(900, 30 * MIB), Some(Release::Code), "it works");
+        assert_eq!(at(905, 30 * MIB), Some(Release::All), "it stopped working");
+        assert_eq!(at(906, 15 * MIB), None);
+        assert_eq!(at(907, 15 * MIB + GROWN_BYTES), None);
+        assert_eq!(at(908, 16 * MIB), Some(Release::All), "little by little it grew");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test(start_paused = true)]
+    async fn code_is_released_and_still_runs() {
+        let before = transfer::resident_bytes().unwrap();
+        release_code();
+        assert!(
+            transfer::resident_bytes().unwrap() < before,
+            "what the start needed is not there any more"
+        );
+        let releasing = tokio::time::timeout(10 * TICK, release_when_idle()).await;
+        assert!(releasing.is_err(), "it goes on until it is dropped");
     }
 
     #[cfg(target_os = "linux")]

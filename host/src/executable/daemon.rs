@@ -32,6 +32,8 @@ pub(super) struct DaemonArgs {
 
 pub(super) fn run(args: DaemonArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let places = args.host.begin(environment, "daemon")?;
+    // What read the command line is not needed again.
+    memory::release_code();
     runtime::run(serve(&places, args.port, environment))?
 }
 
@@ -72,10 +74,13 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     let sftp = SftpTransport::new(ssh::config(environment)).map_err(|failure| anyhow::anyhow!(failure))?;
     config.torrents = Some(transfer_torrent::Config::new(directories::torrents(&places.data))?);
     config.learned_limits = Some(Arc::new(Learned(transport.clone(), ftp.clone(), sftp.clone())));
+    // Nor is what prepared the transports.
+    memory::release_code();
     let daemon = tokio::select! {
         started = Daemon::start(config, vec![Arc::new(transport), Arc::new(ftp), Arc::new(sftp)]) => started?,
         () = stop.next() => return Ok(Exit::Unfinished),
     };
+    memory::release_code();
     // The parent process waits for this line: the content of the endpoint file.
     let endpoint = std::fs::read(places.data.join(ENDPOINT_FILE)).context("cannot read back the endpoint")?;
     print_bytes(&[&endpoint, &b"\n"[..]].concat())?;

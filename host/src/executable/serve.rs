@@ -92,6 +92,8 @@ pub(super) fn agent(args: AgentArgs, environment: &Environment) -> anyhow::Resul
 }
 
 fn start(mut config: Config, places: &Places, environment: &Environment) -> anyhow::Result<Exit> {
+    // What read the command line is not needed again.
+    memory::release_code();
     if let Some(limit) = descriptors::raise_limit() {
         config.max_connections = descriptors::connections(limit, config.max_connections);
     }
@@ -149,6 +151,7 @@ async fn run(
     let mut stop = StopRequests::listen().context("cannot listen for signals")?;
     let edition = config.edition;
     let agent = Agent::start(config, sibling.clone()).await?;
+    memory::release_code();
     let mut grace = GRACE;
     let mut ended = Ended::With(Exit::Success);
     let refused = tokio::select! {

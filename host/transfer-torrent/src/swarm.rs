@@ -211,3 +211,20 @@ pub(crate) fn removed() -> Outcome {
         "the torrent left its session although nothing asked for that; resume it",
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run;
+
+    fn size<A, B, F>(_future_of: impl FnOnce(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_torrent_that_only_seeds_takes_little_memory() {
+        let (feeder, run) = (size(Feeder::run), size(run::run));
+        assert!(feeder <= 384, "{feeder}");
+        assert!(run <= 1536, "{run}");
+    }
+}

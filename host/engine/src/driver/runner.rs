@@ -82,3 +82,20 @@ fn defect(panic: &(dyn std::any::Any + Send)) -> Failure {
     let message = format!("a defect of this program ended the run ({message}); please report it");
     Failure::new(FailureKind::Internal, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, F>(_future_of: impl FnOnce(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Hundreds of torrents seed at the same time, each in a run.
+    #[test]
+    fn a_run_takes_little_memory_besides_its_transport() {
+        let bytes = size(Runner::conduct);
+        assert!(bytes <= 448, "{bytes}");
+        assert!(size_of::<Signal>() <= 128, "{}", size_of::<Signal>());
+    }
+}

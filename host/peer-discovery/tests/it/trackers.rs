@@ -79,6 +79,24 @@ async fn dropped_subscriptions_and_the_end_of_the_session_tell_the_trackers() {
 }
 
 #[tokio::test]
+async fn trackers_are_read_and_asked_by_hash_while_somebody_subscribes_to_the_torrent() {
+    let mut tracker = HttpTracker::answering(vec![answer(ONE_PEER)]).await;
+    let house = House::with_trackers();
+    assert!(!house.discovery.announce_now(HASH).await);
+    assert_eq!(house.discovery.trackers(HASH).await, None);
+    let mut torrent = house.add(&[&tracker.url]).await;
+    next(&mut torrent).await;
+    let views = house.discovery.trackers(HASH).await.unwrap();
+    assert_eq!(views[0].url.expose(), tracker.url);
+    assert!(house.discovery.announce_now(HASH).await);
+    assert!(tracker.next_request().await.contains("event=started"));
+    torrent.stop().await;
+    assert_eq!(house.discovery.trackers(HASH).await, None);
+    assert!(!house.discovery.announce_now(HASH).await);
+    house.close().await;
+}
+
+#[tokio::test]
 async fn a_tracker_that_hangs_delays_no_end() {
     // It answers `started`, and then accepts without answering.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

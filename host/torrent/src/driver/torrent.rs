@@ -365,3 +365,19 @@ impl Torrent {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, D, F>(_future_of: impl FnOnce(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Each torrent has one of them, and hundreds seed at the same time.
+    #[test]
+    fn a_torrent_that_only_seeds_takes_little_memory() {
+        let bytes = size(run);
+        assert!(bytes <= 1024, "{bytes}");
+    }
+}
