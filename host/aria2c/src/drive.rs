@@ -215,7 +215,7 @@ impl Drive {
 
     async fn run(&mut self, service: &InMemory, stop: &mut StopRequests) -> Result<(), Refused> {
         let mut tick = ticks();
-        let mut memory = pin!(memory::release_when_idle());
+        let mut memory = pin!(memory::release_regularly());
         loop {
             if self.plan.listener.is_none() && self.notices.is_caught_up() && self.stat().await?.unfinished() == 0 {
                 // A download that stopped between the two queries has a pending notice by now.

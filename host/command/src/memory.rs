@@ -20,7 +20,7 @@ const GROWN_BYTES: u64 = 256 * 1024;
 
 /// Releases code that has not run for some seconds, and freed memory each time that the process becomes idle after it worked:
 /// what a crowd of requests or the start of many torrents needed is not kept for days. Needs no stop: it is dropped.
-pub async fn release_when_idle() -> Infallible {
+pub async fn release_regularly() -> Infallible {
     let mut meter = Meter::default();
     let mut tick = tokio::time::interval_at(Instant::now() + FIRST, TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -46,6 +46,8 @@ struct Meter {
     last: Option<Duration>,
     /// What the process had after memory was released last.
     released: u64,
+    /// It worked since freed memory was released.
+    has_worked: bool,
 }
 
 impl Meter {
@@ -53,7 +55,12 @@ impl Meter {
         let last = self.last.replace(computed);
         let is_idle = last.is_none_or(|last| computed.saturating_sub(last) < IDLE);
         let has_grown = resident > self.released + GROWN_BYTES;
-        has_grown.then_some(if is_idle { Release::All } else { Release::Code })
+        let had_worked = std::mem::replace(&mut self.has_worked, !is_idle);
+        if is_idle {
+            (had_worked || has_grown).then_some(Release::All)
+        } else {
+            has_grown.then_some(Release::Code)
+        }
     }
 }
 
@@ -158,10 +165,15 @@ mod tests {
         assert_eq!(at(500, 20 * MIB), Some(Release::All), "after the start");
         assert_eq!(at(501, 10 * MIB), None, "nothing came since");
         assert_eq!(at(900, 30 * MIB), Some(Release::Code), "it works");
-        assert_eq!(at(905, 30 * MIB), Some(Release::All), "it stopped working");
-        assert_eq!(at(906, 15 * MIB), None);
-        assert_eq!(at(907, 15 * MIB + GROWN_BYTES), None);
-        assert_eq!(at(908, 16 * MIB), Some(Release::All), "little by little it grew");
+        assert_eq!(at(940, 15 * MIB), None, "it needs what it has");
+        assert_eq!(
+            at(945, 15 * MIB),
+            Some(Release::All),
+            "it stopped working, and may have freed what it needed"
+        );
+        assert_eq!(at(946, 7 * MIB), None);
+        assert_eq!(at(947, 7 * MIB + MIB / 2 + GROWN_BYTES), None);
+        assert_eq!(at(948, 8 * MIB), Some(Release::All), "little by little it grew");
     }
 
     #[cfg(target_os = "linux")]
@@ -173,7 +185,7 @@ mod tests {
             transfer::resident_bytes().unwrap() < before,
             "what the start needed is not there any more"
         );
-        let releasing = tokio::time::timeout(10 * TICK, release_when_idle()).await;
+        let releasing = tokio::time::timeout(10 * TICK, release_regularly()).await;
         assert!(releasing.is_err(), "it goes on until it is dropped");
     }
 

@@ -87,7 +87,7 @@ async fn serve(places: &Places, port: u16, environment: &Environment) -> anyhow:
     tokio::select! {
         () = daemon.asked_to_stop() => {}
         () = stop.next() => {}
-        never = memory::release_when_idle() => match never {},
+        never = memory::release_regularly() => match never {},
     }
     tokio::select! {
         _report = daemon.shutdown(GRACE) => Ok(Exit::Success),

@@ -224,7 +224,7 @@ async fn welcome(
     print_bytes(greeting::text(agent, edition, places).as_bytes())?;
     tokio::select! {
         refused = sibling.refused() => Ok(Some(refused)),
-        never = memory::release_when_idle() => match never {},
+        never = memory::release_regularly() => match never {},
     }
 }
 
