@@ -1,12 +1,11 @@
 //! Links that lead to torrent files.
 
-use std::{path::Path, sync::Arc};
+use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 
 use metainfo::MAX_METAINFO_BYTES;
-use tokio::{fs, io::AsyncReadExt as _};
 use transfer::{
-    Failure, Finished, GivenBy, Job, ListFuture, Outcome, Purpose, RunEvent, RunFuture, SafeUrl, Source, Transport,
-    UserHost,
+    Failure, FailureKind, Finished, GivenBy, Job, ListFuture, Outcome, Purpose, RunEvent, RunFuture, SafeUrl, Source,
+    Transport, UserHost,
 };
 
 use crate::{torrents::Torrents, view::NotTorrent};
@@ -77,18 +76,26 @@ async fn follow(torrents: &Torrents, finished: &Finished) -> Result<Option<SafeU
     if !finished.is_own || finished.size_bytes == 0 || finished.size_bytes > limit {
         return Ok(None);
     }
-    let Some(bytes) = read_dictionary(&finished.path, limit).await? else {
+    // On a lane, which may block: a thread for each of thousands of small files would cost more than the file.
+    let (path, directory) = (finished.path.clone(), finished.path.parent().unwrap_or(&finished.path));
+    let reading = torrents
+        .lanes()
+        .run(directory, move || async move { read_dictionary(&path, limit) });
+    let read = reading
+        .await
+        .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+    let Some(bytes) = read? else {
         return Ok(None);
     };
     let kept = match torrents.keep(bytes).await {
         Ok(kept) => kept,
         Err(NotTorrent::Invalid(error)) if is_named_torrent(&finished.path) => {
-            return Err(Failure::new(transfer::FailureKind::NotTheFile, error.to_string()));
+            return Err(Failure::new(FailureKind::NotTheFile, error.to_string()));
         }
         Err(NotTorrent::Invalid(_)) => return Ok(None),
         Err(NotTorrent::Store(failure)) => return Err(failure),
     };
-    let removed = fs::remove_file(&finished.path).await;
+    let removed = tokio::fs::remove_file(&finished.path).await;
     removed.map_err(|error| Failure::disk("remove", &finished.path, &error))?;
     Ok(Some(kept.url))
 }
@@ -99,14 +106,15 @@ fn is_named_torrent(path: &Path) -> bool {
 }
 
 /// The file's bytes if it begins like a torrent: with a dictionary.
-async fn read_dictionary(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
+fn read_dictionary(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
     let failed = |error: std::io::Error| Failure::disk("read", path, &error);
-    let mut file = fs::File::open(path).await.map_err(failed)?;
-    if file.read_u8().await.map_err(failed)? != b'd' {
+    let mut file = File::open(path).map_err(failed)?;
+    let mut bytes = vec![0];
+    file.read_exact(&mut bytes).map_err(failed)?;
+    if bytes != b"d" {
         return Ok(None);
     }
-    let mut bytes = vec![b'd'];
-    file.take(limit).read_to_end(&mut bytes).await.map_err(failed)?;
+    file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
     Ok(Some(bytes))
 }
 

@@ -210,6 +210,11 @@ impl Torrents {
         self.0.shutdown().await;
     }
 
+    /// The threads that may block on the disk.
+    pub(crate) fn lanes(&self) -> &transfer::Lanes {
+        &self.0.config.lanes
+    }
+
     fn running(&self, url: &SafeUrl) -> Option<Torrent> {
         let torrent = Self::info_hash(url)?;
         self.0.seen()?.torrents.get(torrent)
