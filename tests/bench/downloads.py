@@ -19,10 +19,10 @@ import link
 import measure
 import report
 import tools
-from origin import MIB, Origin, WrongFiles
+from origin import MIB, Origin, Server, WrongFiles
 from report import RowResult, Series
 from rows import Row, rows
-from servers import FtpServer, Server, SshServer
+from servers import SERVERS, SshServer
 
 HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent.parent
@@ -159,9 +159,9 @@ def measure_row(bench: Bench, row: Row) -> RowResult:
 def obstacle(bench: Bench, row: Row) -> str | None:
     if row.place.loss_ppm is not None and (reason := link.obstacle()):
         return reason
-    server = {"ftp": "vsftpd", "sftp": "sshd"}.get(row.place.scheme)
-    if server and not tools.is_installed(server):
-        return f"needs {tools.apt_line([server])}"
+    server = SERVERS.get(row.place.scheme)
+    if server and not tools.is_installed(server.program):
+        return f"needs {tools.apt_line([server.program])}"
     needed_bytes = row.payload.total_bytes
     folder = bench.data / row.payload.folder
     if not has_room(bench.target, needed_bytes) or not (folder.exists() or has_room(bench.data, needed_bytes)):
@@ -169,20 +169,18 @@ def obstacle(bench: Bench, row: Row) -> str | None:
     return None
 
 
-def start_origin(bench: Bench, row: Row, stack: contextlib.ExitStack) -> tuple[list[str], Origin | Server]:
+def start_origin(bench: Bench, row: Row, stack: contextlib.ExitStack) -> tuple[list[str], Server]:
     """The server, and what to put before a client's command so that it can reach it."""
-    if row.place.scheme in ("ftp", "sftp"):
-        kind = FtpServer if row.place.scheme == "ftp" else SshServer
-        return [], stack.enter_context(kind(bench.scratch, bench.data))
     if row.place.loss_ppm is None:
-        return [], stack.enter_context(Origin(bench.scratch, bench.data))
+        server = SERVERS.get(row.place.scheme, Origin)
+        return [], stack.enter_context(server(bench.scratch, bench.data))
     between = stack.enter_context(link.Link(bench.programs / "link", row.place.loss_ppm))
     server = link.Link.in_namespace(between.server)
     origin = stack.enter_context(Origin(bench.scratch, bench.data, link.SERVER_ADDRESS, server))
     return link.Link.in_namespace(between.client), origin
 
 
-def work_of(bench: Bench, row: Row, origin: Origin | Server) -> tools.Work:
+def work_of(bench: Bench, row: Row, origin: Server) -> tools.Work:
     ssh = {}
     if isinstance(origin, SshServer):
         ssh = {"user": origin.user, "key": origin.key, "fingerprint": origin.fingerprint}

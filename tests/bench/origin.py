@@ -20,7 +20,7 @@ CONFIG = """
 {user}
 worker_processes 1;
 pid {prefix}/nginx.pid;
-error_log {prefix}/error.log;
+error_log {prefix}/log;
 events {{ worker_connections 1024; }}
 http {{
     access_log off;
@@ -141,20 +141,62 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
     return certificate, key
 
 
-class Origin:
-    """An nginx of our own, in the foreground, for as long as the `with` lasts."""
+class Server:
+    """A server of our own, in the foreground, for as long as the `with` lasts."""
 
     def __init__(self, scratch: Path, data: Path, host: str = "127.0.0.1", prefix_command: list[str] | None = None):
         self.host = host
         self.port = free_port()
-        self.tls_port = free_port()
-        self.prefix = scratch / f"nginx-{self.port}"
+        self.prefix = scratch / f"server-{self.port}"
         self.data = data
         self.prefix_command = prefix_command or []
         self.process: subprocess.Popen | None = None
 
-    def __enter__(self) -> Origin:
+    def prepare(self, log: Path) -> list[str | Path]:
+        """Writes the configuration; returns the command."""
+        raise NotImplementedError
+
+    def is_listening(self) -> bool:
+        try:
+            socket.create_connection((self.host, self.port)).close()
+        except OSError:
+            return False
+        return True
+
+    def __enter__(self) -> Server:
         self.prefix.mkdir()
+        log = self.prefix / "log"
+        command = self.prepare(log)
+        # vsftpd says what is wrong with its configuration over what would be the connection.
+        with open(log, "wb") as said:
+            self.process = subprocess.Popen(
+                [*self.prefix_command, *command], stdin=said, stdout=said, stderr=said, start_new_session=True
+            )
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while not self.is_listening():
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"the server did not start: {log.read_text() or 'no reason given'}")
+                time.sleep(0.02)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.prefix)
+
+
+class Origin(Server):
+    """nginx."""
+
+    def __init__(self, scratch: Path, data: Path, host: str = "127.0.0.1", prefix_command: list[str] | None = None):
+        super().__init__(scratch, data, host, prefix_command)
+        self.tls_port = free_port()
+
+    def prepare(self, log: Path) -> list[str | Path]:
         certificate, key = make_certificate(self.prefix)
         config = self.prefix / "nginx.conf"
         config.write_text(
@@ -170,33 +212,11 @@ class Origin:
                 key=key,
             )
         )
-        log = self.prefix / "error.log"
-        self.process = subprocess.Popen(
-            [*self.prefix_command, nginx_program(), "-p", self.prefix, "-c", config, "-e", log, "-g", "daemon off;"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            self._wait_until_listening(log)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+        return [nginx_program(), "-p", self.prefix, "-c", config, "-e", log, "-g", "daemon off;"]
 
-    def _wait_until_listening(self, log: Path) -> None:
+    def is_listening(self) -> bool:
         """nginx writes its process id once its sockets listen. It cannot be asked from outside its namespace."""
-        deadline = time.monotonic() + START_SECONDS
-        while not (self.prefix / "nginx.pid").exists():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"nginx did not start: {log.read_text() if log.exists() else 'no reason given'}")
-            time.sleep(0.02)
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        self.process.wait()
-        shutil.rmtree(self.prefix)
+        return (self.prefix / "nginx.pid").exists()
 
 
 def nginx_program() -> str | None:
