@@ -1,7 +1,8 @@
-"""A client with libtorrent that announces one torrent and prints, a line of JSON each, the peers that it finds.
+"""A client with libtorrent that announces one torrent and prints, a line of JSON each, where it listens and the peers that
+it finds.
 
-Arguments: the info hash, its own port, the port of its node of the hash table (0 for none), that of another node (0 for
-none), and trackers. It runs until its standard input is closed.
+Arguments: the info hash, its own port (0 for one that is free), the port of its node of the hash table (0 for none), that
+of another node (0 for none), and trackers. It runs until its standard input is closed.
 """
 
 import json
@@ -15,6 +16,9 @@ info_hash, port, node, other, *trackers = sys.argv[1:]
 session = lt.session(
     {
         "listen_interfaces": f"127.0.0.1:{port}",
+        # A port that is taken is an error, not a reason to listen on the next one.
+        "max_retry_port_bind": 0,
+        "listen_system_port_fallback": False,
         "enable_dht": node != "0",
         "enable_lsd": False,
         "enable_upnp": False,
@@ -45,6 +49,8 @@ while not closed.is_set():
     for alert in session.pop_alerts():
         if isinstance(alert, lt.tracker_reply_alert):
             print(json.dumps({"tracker": alert.tracker_url(), "peers": alert.num_peers}), flush=True)
+        elif isinstance(alert, lt.listen_succeeded_alert) and alert.socket_type == lt.socket_type_t.tcp:
+            print(json.dumps({"listening": alert.port}), flush=True)
         elif isinstance(alert, (lt.tracker_error_alert, lt.listen_failed_alert)):
             print(json.dumps({"error": alert.message()}), flush=True)
         elif isinstance(alert, lt.dht_get_peers_reply_alert):
