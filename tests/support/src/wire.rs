@@ -184,6 +184,8 @@ impl BodySender<'_> {
         for piece in &self.reply.body {
             let mut offset = 0;
             while offset < piece.len() {
+                // Not after the last block: an answer counts as under way until this returns, and its client is done then.
+                self.keep_pace()?;
                 if let Some(end) = self.is_cut() {
                     self.wire.flush()?;
                     return Ok(Some(end));
@@ -191,7 +193,6 @@ impl BodySender<'_> {
                 let len = self.next_len(piece.len() - offset);
                 self.send_block(&block(piece, offset, len))?;
                 offset += len;
-                self.keep_pace()?;
             }
         }
         if let Some(end) = self.is_cut() {
@@ -228,6 +229,7 @@ impl BodySender<'_> {
     fn keep_pace(&mut self) -> io::Result<()> {
         match self.reply.pace {
             Pace::Full => Ok(()),
+            Pace::Drip { .. } if self.sent == 0 => Ok(()),
             Pace::Drip { pause, .. } if self.drips() => wait(self.stop, pause),
             Pace::Drip { .. } => Ok(()),
             Pace::BytesPerSecond(rate) => {
