@@ -492,6 +492,7 @@ impl Driver {
             Effect::Stop(run) => self.runs.stop(run),
             Effect::Save(rows) => batch.rows.extend(rows),
             Effect::DeleteFiles(serial, paths) => batch.work.deletions.push((serial, paths)),
+            Effect::ListLeftovers(task, discarded) => self.list_leftovers(task, discarded),
             Effect::Rename(rename) => batch.work.renames.push(rename),
             Effect::LookForLanding { task, landing, rest } => {
                 let look = move || vec![Input::LandingLookedFor(task, file::check_landing(&landing, &rest))];
@@ -537,6 +538,18 @@ impl Driver {
         };
         self.jobs
             .spawn(asking, reply.map(|reply| Answer::new(reply, Ok(Reply::Done))));
+    }
+
+    fn list_leftovers(&mut self, task: TaskId, discarded: Discarded) {
+        let transport = self.transports.get(discarded.url.scheme()).map(Arc::clone);
+        let listing = async move {
+            let files = match transport {
+                Some(transport) => transport.leftovers(discarded).await,
+                None => Vec::new(),
+            };
+            vec![Input::LeftoversListed(task, files)]
+        };
+        self.jobs.spawn(listing, None);
     }
 
     fn set_limit(&self, scope: LimitScope, speeds: Speeds) {

@@ -102,6 +102,7 @@ impl State {
                 self.leftovers.clear();
                 return reply;
             }
+            Input::LeftoversListed(task, files) => self.leftovers_listed(task, files),
             Input::Shutdown => self.close(effects),
         }
         Ok(Reply::Done)

@@ -355,7 +355,7 @@ impl Reporter {
 }
 
 /// A task that is deleted, as a transport learns of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discarded {
     /// Its source.
     pub url: SafeUrl,
@@ -430,7 +430,8 @@ pub trait Transport: Send + Sync + fmt::Debug {
     }
 
     /// Every file that is deleted with a task, then every directory that is if it is empty, with a separator at its end, deepest
-    /// first. In place of the part file, its journal and the finished file.
+    /// first. In place of the part file, its journal and the finished file. Asked for when the task is deleted, so that a crash
+    /// leaves nothing, and again if a run downloaded then: once that has ended.
     fn leftovers(&self, task: Discarded) -> LeftoversFuture {
         drop(task);
         Box::pin(std::future::ready(Vec::new()))

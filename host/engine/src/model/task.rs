@@ -7,7 +7,8 @@ use std::{
 };
 
 use transfer::{
-    Checksum, Failure, FileName, GivenBy, Landing, RequestOptions, SafeUrl, Stage, TorrentOptions, source::torrent_hash,
+    Checksum, Discarded, Failure, FileName, GivenBy, Landing, RequestOptions, SafeUrl, Stage, TorrentOptions,
+    source::torrent_hash,
 };
 
 pub use crate::model::fate::FileFate;
@@ -496,6 +497,18 @@ impl Task {
         match (&self.phase, &self.path, fate) {
             (Phase::Completed, Some(path), FileFate::Delete) if self.owns_file => vec![path.to_path_buf()],
             _ => self.part_files(),
+        }
+    }
+
+    /// What its transport needs to know to say what is deleted with it.
+    pub(crate) fn discarded(&self, fate: FileFate) -> Discarded {
+        let is_finished = self.phase == Phase::Completed;
+        Discarded {
+            url: self.url().clone(),
+            directory: self.save_dir.to_path_buf(),
+            path: self.path.as_deref().map(ToOwned::to_owned),
+            // Of an unfinished download, what is finished is its own: some files of a torrent.
+            deletes_finished: fate == FileFate::Delete && (self.owns_file || !is_finished),
         }
     }
 

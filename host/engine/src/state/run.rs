@@ -137,6 +137,14 @@ impl State {
         }
     }
 
+    /// What there is of a deleted task whose run has ended.
+    pub(super) fn leftovers_listed(&mut self, id: TaskId, files: Vec<PathBuf>) {
+        let serial = self.index.by_id.get(&id).copied();
+        if let Some(serial) = serial.filter(|serial| self.tasks[serial].is_leaving()) {
+            self.discard(vec![(serial, files)]);
+        }
+    }
+
     pub(super) fn ended(
         &mut self,
         now: Timestamp,
@@ -160,7 +168,10 @@ impl State {
             _ => None,
         };
         match (outcome, then) {
-            (_, Some(After::Delete(fate))) if self.tasks[&serial].is_leaving() => self.delete_at_rest(&[serial], fate),
+            (_, Some(After::Delete(fate))) if self.tasks[&serial].is_leaving() => {
+                // What was listed when it was deleted lacks the files that have come since.
+                effects.push(Effect::ListLeftovers(id, self.tasks[&serial].discarded(fate)));
+            }
             (Outcome::Finished(finished), Some(After::Delete(fate))) => {
                 let made = if fate == FileFate::Delete && finished.is_own {
                     vec![finished.path]

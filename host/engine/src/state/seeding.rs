@@ -214,8 +214,8 @@ impl State {
         }
     }
 
-    /// Notes which files are deleted with a task once its run has ended, unless these follow from its path; stops a run that
-    /// seeds.
+    /// Notes which files are deleted with a task, unless these follow from its path, in case that nobody can ask for them once
+    /// its run has ended; stops a run that seeds.
     pub(super) fn delete_seed(
         &mut self,
         serial: u64,

@@ -10,8 +10,8 @@ use std::{
 
 use jiff::civil::DateTime;
 use transfer::{
-    ConnectionPlan, CookieJar, Credentials, FileName, Landing, Outcome, Progress, Purpose, RetryPolicy, SafeUrl,
-    Source, Target, TorrentOptions,
+    ConnectionPlan, CookieJar, Credentials, Discarded, FileName, Landing, Outcome, Progress, Purpose, RetryPolicy,
+    SafeUrl, Source, Target, TorrentOptions,
 };
 
 use crate::{
@@ -141,6 +141,8 @@ pub enum Input {
     /// A command that deletes, with the files and directories that go with those tasks whose transports leave more than a part
     /// file.
     Discard(Command, BTreeMap<TaskId, Vec<PathBuf>>),
+    /// The answer to [`Effect::ListLeftovers`].
+    LeftoversListed(TaskId, Vec<PathBuf>),
     /// Stops all runs and starts no more.
     Shutdown,
 }
@@ -158,6 +160,9 @@ pub enum Effect {
     Save(Vec<Row>),
     /// Remove the files of a deleted task once earlier effects are saved, then send [`Input::FilesDeleted`].
     DeleteFiles(u64, Vec<PathBuf>),
+    /// Ask the transport of a deleted task, whose run has ended, what is there of it, then send
+    /// [`Input::LeftoversListed`].
+    ListLeftovers(TaskId, Discarded),
     /// Rename files once earlier effects are saved, then send [`Input::Renamed`].
     Rename(Rename),
     /// Check whether the file of a landing exists; if so, delete `rest`. Then send [`Input::LandingLookedFor`].

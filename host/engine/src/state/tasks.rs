@@ -131,18 +131,6 @@ impl State {
             Command::GroupDelete(group, fate) => (self.of_group(*group).unwrap_or_default(), *fate),
             _ => return Vec::new(),
         };
-        let discarded = |serial: u64| {
-            let task = &self.tasks[&serial];
-            let is_finished = task.phase == Phase::Completed;
-            let discarded = Discarded {
-                url: task.url().clone(),
-                directory: task.save_dir.to_path_buf(),
-                path: task.path.as_deref().map(ToOwned::to_owned),
-                // Of an unfinished download, what is finished is its own: some files of a torrent.
-                deletes_finished: fate == FileFate::Delete && (task.owns_file || !is_finished),
-            };
-            (task.id, discarded)
-        };
         // What a transport keeps of a torrent belongs to the task that owns that.
         let is_of_other = |serial: &u64| {
             let hash = torrent_hash(self.tasks[serial].url());
@@ -150,6 +138,7 @@ impl State {
             owner.is_some_and(|owner| owner != serial)
         };
         serials.retain(|serial| !is_of_other(serial));
+        let discarded = |serial| (self.tasks[&serial].id, self.tasks[&serial].discarded(fate));
         serials.into_iter().map(discarded).collect()
     }
 

@@ -9,8 +9,8 @@ use std::{
 
 use proptest::prelude::*;
 use transfer::{
-    CookieJar, Credentials, Failure, FailureKind, FileName, Finished, Landing, OnConflict, Outcome, Progress, Purpose,
-    SafeUrl, Secret, Stage, TorrentOptions,
+    CookieJar, Credentials, Discarded, Failure, FailureKind, FileName, Finished, Landing, OnConflict, Outcome,
+    Progress, Purpose, SafeUrl, Secret, Stage, TorrentOptions,
 };
 
 use super::*;
@@ -55,6 +55,8 @@ struct World {
     events: Vec<Event>,
     milestones: Vec<Milestone>,
     deletions: Vec<(u64, Vec<PathBuf>)>,
+    /// The deleted tasks whose leftovers are asked for.
+    listings: Vec<(TaskId, Discarded)>,
     renames: Vec<(TaskId, Vec<Move>)>,
     landings: Vec<(TaskId, Landing)>,
     limits: Vec<(LimitScope, Speeds)>,
@@ -198,6 +200,7 @@ impl World {
             events: Vec::new(),
             milestones: Vec::new(),
             deletions: Vec::new(),
+            listings: Vec::new(),
             renames: Vec::new(),
             landings: Vec::new(),
             limits: Vec::new(),
@@ -243,6 +246,7 @@ impl World {
                 Effect::Stop(run) => drop(self.stopped.insert(run)),
                 Effect::Save(rows) => rows.into_iter().for_each(|row| self.saved.save(row)),
                 Effect::DeleteFiles(serial, paths) => self.deletions.push((serial, paths)),
+                Effect::ListLeftovers(task, discarded) => self.listings.push((task, discarded)),
                 Effect::Rename(rename) => self.renames.push((rename.task, rename.moves)),
                 Effect::LookForLanding { task, landing, .. } => self.landings.push((task, landing)),
                 Effect::SetLimit(scope, limit) => self.limits.push((scope, limit)),

@@ -97,7 +97,7 @@ pub(crate) async fn leftovers(shared: &Shared, task: Discarded) -> Vec<PathBuf> 
     let Some(torrent) = torrent_hash(&task.url).map(InfoHash) else {
         return Vec::new();
     };
-    // A run that has the place closes its swarm itself, before anything is deleted.
+    // A run that has the place closes its swarm itself. The engine asks again then, before anything is deleted.
     shared.release(torrent).await;
     let stored = shared.shelf.read(torrent).await.ok().flatten();
     let content = stored.map_or(Content::Hash(torrent), |metainfo| Content::Info(metainfo.info));

@@ -478,8 +478,16 @@ fn what_a_transport_says_is_deleted_with_a_task() {
                 world.end_seed(task, Outcome::Stopped);
             } else if is_live {
                 world.end(task, seedable("/downloads/1"));
+                // Its run has finished a file since.
+                assert_eq!(world.deletions, []);
+                assert_eq!(world.listings, discarded);
+                let more = [vec!["/downloads/1/b".into()], files()].concat();
+                world.apply(Input::LeftoversListed(task, more.clone())).unwrap();
+                assert_eq!(world.deletions, [(1, more)]);
+                continue;
             }
             assert_eq!(world.deletions, [(1, files())]);
+            assert_eq!(world.listings, []);
         }
     }
 }

@@ -234,3 +234,35 @@ fn finished_files_of_a_torrent_that_is_not_complete_stay_unless_they_are_to_be_d
         }
     }
 }
+
+#[test]
+fn a_torrent_that_is_deleted_while_its_files_arrive_leaves_none_behind() {
+    let mut many = Many::new();
+    let seeder = many.libtorrent.seed(&many.made.path, many.source.path(), &[]);
+    // Near a thousand files a second: others are finished between the command and the end of the run.
+    many.libtorrent.limit_upload(2_000_000);
+    let home = Home::new();
+    let service = serve(&home);
+    let is_part = |path: &String| path.ends_with(".svcpart");
+    for deletes in [true, true, true, true, false] {
+        let id = service.create(&json!({"url": many.made.magnet(&peers(&[seeder]))}));
+        // Beyond what libtorrent sends at once, it sends evenly.
+        wait_until("some files are finished", || {
+            let there = visible(&home.downloads());
+            there.iter().filter(|path| !is_part(path)).count() > 700
+        });
+        service.call("DELETE", &format!("/api/v1/tasks/{id}?deleteFiles={deletes}"), None);
+        if deletes {
+            wait_until("nothing is left", || {
+                fs::read_dir(home.downloads()).unwrap().count() == 0
+            });
+        } else {
+            wait_until("only finished files are left", || {
+                !below(&home.downloads())
+                    .iter()
+                    .any(|path| is_part(path) || path.starts_with('.'))
+            });
+            assert!((visible(&home.downloads()).len() as u64) < FILES);
+        }
+    }
+}
