@@ -214,8 +214,8 @@ impl State {
         }
     }
 
-    /// Notes which files are deleted with a task, unless these follow from its path, in case that nobody can ask for them once
-    /// its run has ended; stops a run that seeds.
+    /// Records which files are deleted with a task, unless they follow from its path; stops a run that seeds. If the task was
+    /// still downloading, the list is for a crash only: its transport lists the files again once the run has ended.
     pub(super) fn delete_seed(
         &mut self,
         serial: u64,

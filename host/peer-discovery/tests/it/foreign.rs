@@ -96,7 +96,7 @@ async fn opentracker_brings_us_and_libtorrent_together_over_both_protocols() {
         format!("http://127.0.0.1:{port}/announce"),
         format!("udp://127.0.0.1:{port}"),
     );
-    // Nobody listens there; it is none that the system gives to others.
+    // Nothing listens on this port, which is below the range of ephemeral ports.
     let ours = 7002;
     let mut libtorrent = Libtorrent::start(0, 0, 0, &[&http]);
     let listening = libtorrent.says(&["\"listening\""]).await;
