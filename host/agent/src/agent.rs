@@ -201,7 +201,7 @@ impl Agent {
 
     /// Whether there is a session with the daemon and its state is current.
     pub fn is_connected(&self) -> bool {
-        self.app.daemon.known().is_ok()
+        self.app.daemon.current().is_ok()
     }
 
     /// Resolves once there is a session and the daemon's state was received.

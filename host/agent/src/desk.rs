@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, path::PathBuf, sync::Arc};
 
-use protocol::{Method, OkResult, PendingCaptureDto, TaskStatus, agent::PreferencesPatch, client::CallError};
+use protocol::{Method, OkResult, PendingCaptureDto, RpcError, TaskStatus, agent::PreferencesPatch, client::CallError};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -187,7 +187,9 @@ impl Desk {
 
     /// The file or directory of a finished task; it may have been removed since. A failure is shown to the user.
     pub fn finished_file(&self, id: &str) -> Result<PathBuf, String> {
-        open::finished_file(&self.app, id).map_err(|error| error.message)
+        let hub = self.app.daemon.current().map_err(RpcError::from);
+        hub.and_then(|hub| open::finished_file(hub, id))
+            .map_err(|error| error.message)
     }
 
     /// Tasks that have completed since the last call: some of them, and how many there are beside those.
@@ -213,7 +215,7 @@ impl Desk {
     pub fn view(&mut self) -> DeskView {
         let (finished, more_finished) = self.newly_finished();
         let settings = self.app.gate.settings.current();
-        let is_known = self.app.daemon.known().is_ok();
+        let is_known = self.app.daemon.current().is_ok();
         let (tasks, unfinished, active, download_bps) = self.app.daemon.hub.with_tasks(|tasks| {
             let stats = tasks.stats();
             (

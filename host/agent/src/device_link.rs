@@ -139,7 +139,7 @@ fn own_name() -> String {
 impl Surroundings {
     /// A key of the configuration; empty until the daemon has reported it.
     fn setting(&self, key: &str) -> String {
-        let Ok(hub) = self.daemon.known() else {
+        let Ok(hub) = self.daemon.current() else {
             return String::new();
         };
         let config = hub.with_tasks(|daemon| daemon.config().to_owned());
@@ -156,6 +156,7 @@ impl Surroundings {
         if !Path::new(wanted).is_absolute() {
             return Ok(String::new());
         }
+        self.daemon.wait_for_start().await;
         let save_dir = self.daemon.save_dir().map_err(unavailable)?;
         let allowed = self.setting(SAVE_ROOTS);
         let roots: Vec<PathBuf> = std::iter::once(PathBuf::from(&save_dir))

@@ -51,8 +51,8 @@ pub(crate) async fn done(app: &App, method: Method, params: &(impl Serialize + S
 }
 
 /// A list that the service has as JSON, if it is current.
-pub(crate) fn part(app: &App, part: Part) -> Result<Response, Problem> {
-    Ok(json(app.daemon.part(part)?))
+pub(crate) async fn part(app: &App, part: Part) -> Result<Response, Problem> {
+    Ok(json(app.daemon.part(part).await?))
 }
 
 pub(crate) fn ok() -> Json<ResultMessage> {

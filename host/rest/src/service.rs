@@ -131,14 +131,19 @@ pub trait Service: Debug + Send + Sync {
     /// Sends an HTTP request to the daemon, which holds the bytes of files, exports and uploads.
     fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, CallError>>;
 
-    /// A list as JSON; fails while it may be stale.
-    fn part(&self, part: Part) -> Result<String, CallError>;
+    /// A list as JSON; fails while it may be stale. Right after the start, waits for the daemon, like the other reads.
+    fn part(&self, part: Part) -> BoxFuture<'_, Result<String, CallError>>;
 
     /// A task as JSON, if there is one of this id; fails while it may be stale.
-    fn task(&self, id: &str) -> Result<Option<String>, CallError>;
+    fn task<'s>(&'s self, id: &'s str) -> BoxFuture<'s, Result<Option<String>, CallError>>;
 
     /// Tasks, at most `limit`, after the cursor.
-    fn tasks(&self, filter: Filter, limit: Option<usize>, cursor: Option<&str>) -> Result<Page, PageError>;
+    fn tasks<'s>(
+        &'s self,
+        filter: Filter,
+        limit: Option<usize>,
+        cursor: Option<&'s str>,
+    ) -> BoxFuture<'s, Result<Page, PageError>>;
 
     /// What this service is for other devices; none while the device link is off.
     fn device(&self) -> Option<Device>;

@@ -14,7 +14,7 @@ use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
 };
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     connect::Connect,
@@ -49,7 +49,9 @@ pub(crate) struct Daemon {
     pub(crate) hub: Arc<Hub>,
     session: watch::Receiver<SessionState>,
     tracker: TaskTracker,
-    started: Instant,
+    began: Instant,
+    /// Cancelled at the first session, and at the end.
+    started: CancellationToken,
 }
 
 impl std::fmt::Debug for Daemon {
@@ -67,14 +69,15 @@ impl Daemon {
             hub,
             session,
             tracker: shutdown.tracker.clone(),
-            started: Instant::now(),
+            began: Instant::now(),
+            started: CancellationToken::new(),
         };
         let held = daemon.clone();
         let release = shutdown.release_daemon.clone();
         shutdown.tracker.spawn(async move {
-            let supervise = supervise(&*held.connect, &held.hub, &version, &session_tx);
-            release.run_until_cancelled(supervise).await;
+            release.run_until_cancelled(held.supervise(&version, &session_tx)).await;
             drop(session_tx.send_replace(Err("app shutting down".into())));
+            held.started.cancel();
             held.hub.disconnected();
         });
         daemon
@@ -90,8 +93,14 @@ impl Daemon {
         self.session.clone()
     }
 
-    /// The projection, if it is current.
-    pub(crate) fn known(&self) -> Result<&Hub, CallError> {
+    /// The projection, if it is current. Right after the start, waits until it is.
+    pub(crate) async fn known(&self) -> Result<&Hub, CallError> {
+        self.wait_for_start().await;
+        self.current()
+    }
+
+    /// The projection, if it is current by now.
+    pub(crate) fn current(&self) -> Result<&Hub, CallError> {
         match &*self.session.borrow() {
             Ok(_) => Ok(&self.hub),
             Err(why) => Err(CallError::NoDaemon(Arc::clone(why))),
@@ -100,7 +109,7 @@ impl Daemon {
 
     /// The default directory for downloads; empty until the daemon has reported its configuration.
     pub(crate) fn save_dir(&self) -> Result<String, CallError> {
-        Ok(self.known()?.with_tasks(|daemon| daemon.stats().save_dir.clone()))
+        Ok(self.current()?.with_tasks(|daemon| daemon.stats().save_dir.clone()))
     }
 
     /// Resolves once there is a session.
@@ -112,17 +121,18 @@ impl Daemon {
         }
     }
 
-    /// Resolves once there is a session, or [`START_WAIT`] after the start.
-    pub(crate) async fn connected_after_start(&self) {
-        let _late = timeout_at(self.started + START_WAIT, self.connected()).await;
+    /// Resolves once there was a session, or [`START_WAIT`] after the start.
+    pub(crate) async fn wait_for_start(&self) {
+        let _late = timeout_at(self.began + START_WAIT, self.started.cancelled()).await;
     }
 
-    /// Sends a call; calls reach the daemon in the order of these.
+    /// Sends a call; calls reach the daemon in the order of these. Right after the start, waits for the daemon.
     pub(crate) async fn begin<P: Serialize + Sync>(
         &self,
         method: Method,
         params: Option<&P>,
     ) -> Result<PendingCall, CallError> {
+        self.wait_for_start().await;
         self.session()?.begin(method, params).await
     }
 
@@ -148,6 +158,7 @@ impl Daemon {
 
     /// Sends an HTTP request on its own connection, with the bearer token of the current session.
     pub(crate) async fn fetch(&self, mut request: http::Request<Bytes>) -> Result<http::Response<Incoming>, CallError> {
+        self.wait_for_start().await;
         let session = self.session()?;
         let bearer = HeaderValue::try_from(format!("Bearer {}", session.bearer)).map_err(|_| CallError::Unreadable)?;
         let headers = request.headers_mut();
@@ -186,30 +197,31 @@ impl Daemon {
             tracing::debug!(%error, "the daemon could not be asked to stop");
         }
     }
-}
 
-async fn supervise(connect: &dyn Connect, hub: &Hub, version: &str, session_tx: &watch::Sender<SessionState>) {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let began = Instant::now();
-        let error = match open(connect, version).await {
-            Ok(opened) => {
-                let ready = |session| {
-                    tracing::info!("the daemon is there");
-                    drop(session_tx.send_replace(Ok(session)));
-                };
-                session::run(opened, hub, ready).await
+    async fn supervise(&self, version: &str, session_tx: &watch::Sender<SessionState>) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let began = Instant::now();
+            let error = match open(&*self.connect, version).await {
+                Ok(opened) => {
+                    let ready = |session| {
+                        tracing::info!("the daemon is there");
+                        drop(session_tx.send_replace(Ok(session)));
+                        self.started.cancel();
+                    };
+                    session::run(opened, &self.hub, ready).await
+                }
+                Err(error) => error,
+            };
+            drop(session_tx.send_replace(Err(format!("no daemon: {error}").into())));
+            self.hub.disconnected();
+            report(&error);
+            if began.elapsed() >= GOOD_SESSION {
+                pause = FIRST_PAUSE;
             }
-            Err(error) => error,
-        };
-        drop(session_tx.send_replace(Err(format!("no daemon: {error}").into())));
-        hub.disconnected();
-        report(&error);
-        if began.elapsed() >= GOOD_SESSION {
-            pause = FIRST_PAUSE;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

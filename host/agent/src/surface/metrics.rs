@@ -30,7 +30,7 @@ const DAEMON_TIME: Duration = Duration::from_secs(2);
 pub(crate) async fn metrics_view(State(app): State<App>) -> Result<Response, Problem> {
     let mut text = String::new();
     write_build(&mut text, &app.version);
-    let is_connected = app.daemon.known().is_ok();
+    let is_connected = app.daemon.current().is_ok();
     gauge(
         &mut text,
         "svc_daemon_up",

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use protocol::{ErrorCode, OpenTaskParams, RpcError, TaskDto, TaskStatus};
 
-use crate::{access::peer_user::Peer, gate::sender::Sender, surface::state::App};
+use crate::{access::peer_user::Peer, gate::sender::Sender, projection::hub::Hub, surface::state::App};
 
 /// Whether a process of the service's own user sent this from this machine; without an origin it is not known.
 pub(crate) async fn is_own_users(app: &App, origin: Option<&(Peer, Sender)>) -> bool {
@@ -21,13 +21,12 @@ pub(crate) async fn open(app: &App, is_own_user: bool, params: OpenTaskParams) -
         let message = "only programs of the user who runs this service, on its machine, may open files";
         return Err(RpcError::application(ErrorCode::Unsupported, message));
     }
-    let path = finished_file(app, &params.task_id)?;
+    let path = finished_file(app.daemon.known().await.map_err(RpcError::from)?, &params.task_id)?;
     app.opener.open(path, params.reveal).await
 }
 
 /// The file or directory of a finished task; it may have been removed since.
-pub(crate) fn finished_file(app: &App, id: &str) -> Result<PathBuf, RpcError> {
-    let hub = app.daemon.known().map_err(RpcError::from)?;
+pub(crate) fn finished_file(hub: &Hub, id: &str) -> Result<PathBuf, RpcError> {
     let text = hub.with_tasks(|tasks| tasks.task(id));
     let text = text.ok_or_else(|| RpcError::application(ErrorCode::NotFound, "not found"))?;
     let task: TaskDto = serde_json::from_str(&text).map_err(|error| RpcError::internal(error.to_string()))?;

@@ -87,26 +87,34 @@ impl Service for App {
         async move { Ok(self.daemon.fetch(request).await?.map(Body::new)) }.boxed()
     }
 
-    fn part(&self, part: Part) -> Result<String, CallError> {
+    fn part(&self, part: Part) -> BoxFuture<'_, Result<String, CallError>> {
         let text = match part {
             Part::Queues => Projection::queues,
             Part::Groups => Projection::groups,
             Part::Plugins => Projection::plugins,
             Part::Sites => Projection::sites,
         };
-        Ok(self.daemon.known()?.with_tasks(|daemon| text(daemon).to_owned()))
+        async move { Ok(self.daemon.known().await?.with_tasks(|daemon| text(daemon).to_owned())) }.boxed()
     }
 
-    fn task(&self, id: &str) -> Result<Option<String>, CallError> {
-        Ok(self.daemon.known()?.with_tasks(|daemon| daemon.task(id)))
+    fn task<'s>(&'s self, id: &'s str) -> BoxFuture<'s, Result<Option<String>, CallError>> {
+        async move { Ok(self.daemon.known().await?.with_tasks(|daemon| daemon.task(id))) }.boxed()
     }
 
-    fn tasks(&self, filter: Filter, limit: Option<usize>, cursor: Option<&str>) -> Result<Page, PageError> {
-        let hub = self.daemon.known()?;
-        let page = hub.with_tasks(|daemon| daemon.page(filter, limit, cursor));
-        let tasks::Page { tasks, next, total } = page.map_err(|tasks::BadCursor| PageError::BadCursor)?;
-        let tasks = Box::new(tasks);
-        Ok(Page { tasks, next, total })
+    fn tasks<'s>(
+        &'s self,
+        filter: Filter,
+        limit: Option<usize>,
+        cursor: Option<&'s str>,
+    ) -> BoxFuture<'s, Result<Page, PageError>> {
+        async move {
+            let hub = self.daemon.known().await?;
+            let page = hub.with_tasks(|daemon| daemon.page(filter, limit, cursor));
+            let tasks::Page { tasks, next, total } = page.map_err(|tasks::BadCursor| PageError::BadCursor)?;
+            let tasks = Box::new(tasks);
+            Ok(Page { tasks, next, total })
+        }
+        .boxed()
     }
 
     fn device(&self) -> Option<rest::Device> {

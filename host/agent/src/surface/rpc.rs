@@ -261,21 +261,16 @@ impl Connection {
             Method::TaskOpen => return self.open_file(id, request),
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
-                let hub = self.known()?;
+                let hub = known(&self.app).await?;
                 let list = hub.with_tasks(|daemon| daemon.list(head(id), "]}"));
                 return Ok(Answered::Listing(list.sparse(self.is_sparse)));
             }
-            _ => match self.read(method, request)? {
+            _ => match read(&self.app, method, request).await? {
                 Some(text) => return Ok(Answered::Text(text)),
                 None => return self.forward(id.clone(), method, request).await,
             },
         };
         answer.map(Answered::Text)
-    }
-
-    /// The projection, if it is current.
-    fn known(&self) -> Result<&Hub, RpcError> {
-        self.app.daemon.known().map_err(RpcError::from)
     }
 
     async fn hello(&mut self, request: &Request) -> Result<HelloResult, RpcError> {
@@ -304,24 +299,6 @@ impl Connection {
             instance_id: self.app.daemon.hub.epoch().to_owned(),
             capabilities: capabilities.map(str::to_owned).collect(),
         })
-    }
-
-    /// Answers reads from the projection.
-    fn read(&self, method: Method, request: &Request) -> Result<Option<String>, RpcError> {
-        let text = match method {
-            Method::TaskGet => {
-                let TaskIdParams { task_id } = request.params()?;
-                let task = self.known()?.with_tasks(|daemon| daemon.task(&task_id));
-                task.ok_or_else(|| RpcError::application(ErrorCode::NotFound, "not found"))?
-            }
-            Method::QueueList => self.known()?.with_tasks(|daemon| daemon.queues().to_owned()),
-            Method::GroupList => self.known()?.with_tasks(|daemon| daemon.groups().to_owned()),
-            Method::PluginList => self.known()?.with_tasks(|daemon| daemon.plugins().to_owned()),
-            Method::ConfigGet => self.known()?.with_tasks(|daemon| daemon.config().to_owned()),
-            Method::SiteAuthList => self.known()?.with_tasks(|daemon| daemon.sites().to_owned()),
-            _ => return Ok(None),
-        };
-        Ok(Some(text))
     }
 
     /// Sends a call to the daemon; the reply is awaited together with others.
@@ -435,11 +412,14 @@ impl Connection {
             }
             Method::FindTasks => {
                 let FindTasksParams { prefixes } = request.params()?;
-                encode(&beginning_with(&prefixes, self.known()?.with_tasks(Projection::ids)))
+                encode(&beginning_with(
+                    &prefixes,
+                    known(&self.app).await?.with_tasks(Projection::ids),
+                ))
             }
             Method::ShowRun => {
                 let TaskIdParams { task_id } = request.params()?;
-                encode(&self.known()?.with_tasks(|daemon| daemon.run(&task_id)))
+                encode(&known(&self.app).await?.with_tasks(|daemon| daemon.run(&task_id)))
             }
             Method::CaptureList => encode(&self.app.pending.list()),
             Method::CaptureResolve => {
@@ -464,6 +444,29 @@ enum Answered {
     Listing(Listing),
     /// The daemon will answer.
     Later,
+}
+
+/// The projection, if it is current.
+async fn known(app: &App) -> Result<&Hub, RpcError> {
+    app.daemon.known().await.map_err(RpcError::from)
+}
+
+/// Answers reads from the projection.
+async fn read(app: &App, method: Method, request: &Request) -> Result<Option<String>, RpcError> {
+    let text = match method {
+        Method::TaskGet => {
+            let TaskIdParams { task_id } = request.params()?;
+            let task = known(app).await?.with_tasks(|daemon| daemon.task(&task_id));
+            task.ok_or_else(|| RpcError::application(ErrorCode::NotFound, "not found"))?
+        }
+        Method::QueueList => known(app).await?.with_tasks(|daemon| daemon.queues().to_owned()),
+        Method::GroupList => known(app).await?.with_tasks(|daemon| daemon.groups().to_owned()),
+        Method::PluginList => known(app).await?.with_tasks(|daemon| daemon.plugins().to_owned()),
+        Method::ConfigGet => known(app).await?.with_tasks(|daemon| daemon.config().to_owned()),
+        Method::SiteAuthList => known(app).await?.with_tasks(|daemon| daemon.sites().to_owned()),
+        _ => return Ok(None),
+    };
+    Ok(Some(text))
 }
 
 /// Asks the program for a restart. It checks that it can before it agrees.

@@ -62,7 +62,7 @@ async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
         return Err(Problem::new(StatusCode::FORBIDDEN, NOT_PLAIN));
     }
     if let Authorization::Browser(visitor) = &sender.authorization {
-        confine(app, &mut download, visitor)?;
+        confine(app, &mut download, visitor).await?;
     }
     // A request of a tool with the key is the user's own. A link from a page may be chosen by the page, whichever
     // program hands it over, and so may everything without the key.
@@ -78,9 +78,10 @@ async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
 
 /// Restricts a browser without a key on a desktop without one: only into the save directory, overwriting nothing, and
 /// owned by `visitor`.
-fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Problem> {
+async fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Problem> {
     for request in download.requests() {
         if !request.save_dir.trim().is_empty() {
+            app.daemon.wait_for_start().await;
             let save_dir = app.daemon.save_dir()?;
             let checked = check_directory(request.save_dir.trim(), &save_dir);
             checked.map_err(|what| Problem::new(StatusCode::FORBIDDEN, format!("{KEY_FIRST}: without one, {what}")))?;

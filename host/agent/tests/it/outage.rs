@@ -2,6 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -77,6 +78,35 @@ async fn clients_stay_connected_while_the_daemon_restarts() {
         told.iter().any(|event| event["type"] == "daemonSnapshotReplaced"),
         "{told:?}"
     );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn calls_right_after_the_start_wait_for_the_daemon() {
+    let mut world = World::without_daemon(|config| config.preset_key = Some(crate::world::preset())).await;
+    let (mut reads, mut commands) = (Client::open(&world).await, Client::open(&world).await);
+    for (client, method) in [
+        (&mut reads, "daemon.task.list"),
+        (&mut commands, "daemon.task.pauseAll"),
+    ] {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
+        client.send(&call.to_string()).await;
+    }
+    let mut lists = Vec::new();
+    for path in ["tasks", "queues", "rss"] {
+        lists.push(world.begin(&format!("GET /api/v1/{path}")).await);
+    }
+    // What came later and concerns no task is answered meanwhile.
+    assert_eq!(world.get("/api/v1/info").await.status, 200);
+    assert!(reads.next().now_or_never().is_none() && commands.next().now_or_never().is_none());
+    world.start_daemon().await;
+    assert_eq!(reads.reply().await["result"], json!([]));
+    assert_eq!(commands.reply().await["result"], json!({"ok": true}));
+    for list in &mut lists {
+        list.wait_for_its_head().await;
+        assert_eq!(list.status(), 200);
+    }
+    drop((reads, commands, lists));
     world.end().await;
 }
 

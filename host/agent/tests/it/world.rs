@@ -237,7 +237,7 @@ impl World {
             read: Vec::new(),
         };
         begun.wait_for_its_head().await;
-        Answer::read(&begun.read).unwrap().status
+        begun.status()
     }
 
     /// Sends a request with the key, without reading the response.
@@ -292,6 +292,11 @@ impl Begun {
             let read = timeout(PATIENCE, self.stream.read_buf(&mut self.read)).await;
             assert_ne!(read.unwrap().unwrap(), 0);
         }
+    }
+
+    /// The status, once there is a head.
+    pub(crate) fn status(&self) -> u16 {
+        Answer::read(&self.read).unwrap().status
     }
 
     pub(crate) async fn finish(mut self) -> Answer {

@@ -19,6 +19,7 @@ use tokio_tungstenite::{
     tungstenite::{
         self, Message,
         client::IntoClientRequest as _,
+        error::ProtocolError,
         protocol::{CloseFrame, WebSocketConfig},
     },
 };
@@ -255,6 +256,11 @@ fn not_upgraded(target: &Target, error: tungstenite::Error) -> RemoteError {
     let address = target.address.to_string();
     match error {
         tungstenite::Error::Io(source) => RemoteError::Unreachable { address, source },
+        tungstenite::Error::Protocol(ProtocolError::HandshakeIncomplete) => RemoteError::Closed {
+            address,
+            code: None,
+            reason: None,
+        },
         tungstenite::Error::Http(response) => match response.status() {
             StatusCode::UNAUTHORIZED => RemoteError::WrongKey { address },
             status if status == StatusCode::NOT_FOUND || status.as_u16() < 400 => RemoteError::Foreign {

@@ -1,5 +1,7 @@
 //! Single HTTP requests to a service: for unauthenticated endpoints and file uploads.
 
+use std::{error::Error, io};
+
 use bytes::Bytes;
 use futures_util::future::join;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header, request};
@@ -97,24 +99,41 @@ async fn finish(
 
 async fn exchange(target: &Target, request: Request<Full<Bytes>>, max_bytes: usize) -> Result<Answer, RemoteError> {
     let stream = dial(&target.address, &target.trust).await?;
-    let foreign = |error: &dyn std::error::Error| RemoteError::Foreign {
-        address: target.address.to_string(),
-        found: error.to_string(),
-    };
     let greeted = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = greeted.map_err(|error| foreign(&error))?;
+    let (mut sender, connection) = greeted.map_err(|error| not_answered(target, &error))?;
     let exchange = async move {
-        let response = sender.send_request(request).await.map_err(|error| foreign(&error))?;
+        let response = sender.send_request(request).await;
+        let response = response.map_err(|error| not_answered(target, &error))?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, max_bytes).collect().await;
         Ok(Answer {
             status: head.status,
             headers: head.headers,
-            body: body.map_err(|error| foreign(error.as_ref()))?.to_bytes(),
+            body: body.map_err(|error| not_answered(target, &*error))?.to_bytes(),
         })
     };
     // The connection task ends after the exchange has dropped its sender.
     join(exchange, connection).await.0
+}
+
+/// A connection that ends early says nothing about who answers: a service may be restarting.
+fn not_answered(target: &Target, error: &(dyn Error + 'static)) -> RemoteError {
+    let address = target.address.to_string();
+    let is_closed = error
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled());
+    let broken = error.source().filter(|source| source.is::<io::Error>());
+    if is_closed || broken.is_some() {
+        return RemoteError::Closed {
+            address,
+            code: None,
+            reason: broken.map(ToString::to_string),
+        };
+    }
+    RemoteError::Foreign {
+        address,
+        found: error.to_string(),
+    }
 }
 
 impl Answer {

@@ -25,7 +25,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/groups", responses(
     (status = 200, body = Vec<GroupDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn group_list(State(app): State<App>) -> Result<Response, Problem> {
-    answer::part(&app, Part::Groups)
+    answer::part(&app, Part::Groups).await
 }
 
 /// Download items of a preview.

@@ -30,7 +30,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/plugins", responses(
     (status = 200, body = Vec<PluginDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn plugin_list(State(app): State<App>) -> Result<Response, Problem> {
-    answer::part(&app, Part::Plugins)
+    answer::part(&app, Part::Plugins).await
 }
 
 /// Install a plugin from its ZIP archive.

@@ -17,5 +17,5 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/queues", responses(
     (status = 200, body = Vec<QueueDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn queue_list(State(app): State<App>) -> Result<Response, Problem> {
-    answer::part(&app, Part::Queues)
+    answer::part(&app, Part::Queues).await
 }

@@ -21,7 +21,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/site-auth", responses(
     (status = 200, body = Vec<SiteAuthEntryDto>), Gated, (status = 503, body = ResultMessage)))]
 pub(crate) async fn site_list(State(app): State<App>) -> Result<Response, Problem> {
-    answer::part(&app, Part::Sites)
+    answer::part(&app, Part::Sites).await
 }
 
 /// Store a login for a site.

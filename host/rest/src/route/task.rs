@@ -35,7 +35,7 @@ pub(crate) async fn task_list(
     Params(part): Params<PageParams>,
 ) -> Result<Response, Problem> {
     let (filter, limit) = (params.filter()?, part.limit()?);
-    let page = app.daemon.tasks(filter, limit, part.cursor.as_deref());
+    let page = app.daemon.tasks(filter, limit, part.cursor.as_deref()).await;
     let Page { tasks, next, total } = page.map_err(|error| match error {
         PageError::Call(error) => error.into(),
         PageError::BadCursor => PageParams::bad_cursor(),
@@ -93,7 +93,11 @@ pub(crate) async fn task_continue_all(State(app): State<App>) -> Ack {
 #[utoipa::path(get, path = "/api/v1/tasks/{id}", params(("id" = String, Path, description = "The task's id")), responses(
     (status = 200, body = TaskDto), Gated, (status = 400, body = ResultMessage), (status = 503, body = ResultMessage)))]
 pub(crate) async fn task_view(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Problem> {
-    app.daemon.task(&id)?.map(answer::json).ok_or_else(Problem::not_found)
+    app.daemon
+        .task(&id)
+        .await?
+        .map(answer::json)
+        .ok_or_else(Problem::not_found)
 }
 
 /// Remove a download.

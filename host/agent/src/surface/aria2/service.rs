@@ -116,11 +116,11 @@ fn change(change: tasks::Change) -> Option<Change> {
 
 impl Service for Daemon {
     fn check(&self) -> Result<(), CommandError> {
-        self.known().map(|_| ()).map_err(CommandError::from)
+        self.current().map(|_| ()).map_err(CommandError::from)
     }
 
     fn started(&self) -> BoxFuture<'_, ()> {
-        self.connected_after_start().boxed()
+        self.wait_for_start().boxed()
     }
 
     fn command<'s>(
@@ -153,11 +153,13 @@ impl Service for Daemon {
     }
 
     fn stats(&self) -> Result<RuntimeStats, CommandError> {
-        Ok(self.known()?.with_tasks(|daemon| daemon.stats().clone()))
+        Ok(self.current()?.with_tasks(|daemon| daemon.stats().clone()))
     }
 
     fn config(&self) -> Result<ConfigSnapshot, CommandError> {
-        let config = self.known()?.with_tasks(|daemon| serde_json::from_str(daemon.config()));
+        let config = self
+            .current()?
+            .with_tasks(|daemon| serde_json::from_str(daemon.config()));
         config.map_err(|error| CommandError::Failed(error.to_string()))
     }
 }

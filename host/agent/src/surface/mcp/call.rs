@@ -58,10 +58,10 @@ async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Val
     let daemon = &app.daemon;
     Ok(match tool {
         Tool::DownloadAdd => json!(add(app, read(arguments)?).await?),
-        Tool::DownloadList => json!(list(app, &read(arguments)?)?),
+        Tool::DownloadList => json!(list(app, &read(arguments)?).await?),
         Tool::DownloadGet => {
             let One { task_id } = read(arguments)?;
-            let task = daemon.known()?.with_tasks(|daemon| daemon.task(&task_id));
+            let task = daemon.known().await?.with_tasks(|daemon| daemon.task(&task_id));
             let task = task.ok_or_else(|| Failed(format!("task not found: {task_id}")))?;
             json!(Shown { task: parsed(&task)? })
         }
@@ -94,7 +94,7 @@ async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Val
         }
         Tool::QueueList => {
             let Nothing {} = read(arguments)?;
-            let queues = daemon.known()?.with_tasks(|daemon| parsed(daemon.queues()))?;
+            let queues = daemon.known().await?.with_tasks(|daemon| parsed(daemon.queues()))?;
             json!(Queues { queues })
         }
         Tool::ResolvePreview => json!(preview(app, read(arguments)?).await?),
@@ -117,7 +117,7 @@ async fn run(app: &App, tool: Tool, arguments: Map<String, Value>) -> Result<Val
         }
         Tool::PluginList => {
             let Nothing {} = read(arguments)?;
-            let plugins = daemon.known()?.with_tasks(|daemon| parsed(daemon.plugins()))?;
+            let plugins = daemon.known().await?.with_tasks(|daemon| parsed(daemon.plugins()))?;
             json!(Plugins { plugins })
         }
     })
@@ -148,7 +148,7 @@ async fn add(app: &App, add: Add) -> Result<CreatedTask, Failed> {
     Ok(app.daemon.call(Method::TaskCreate, &params).await?)
 }
 
-fn list(app: &App, list: &List) -> Result<Listed, Failed> {
+async fn list(app: &App, list: &List) -> Result<Listed, Failed> {
     let status = match list.status.as_str() {
         ALL | "" => None,
         name => {
@@ -160,7 +160,7 @@ fn list(app: &App, list: &List) -> Result<Listed, Failed> {
         status,
         ..Filter::default()
     };
-    let (page, counts) = app.daemon.known()?.with_tasks(|daemon| {
+    let (page, counts) = app.daemon.known().await?.with_tasks(|daemon| {
         let page = daemon.page(filter, Some(MAX_LISTED), None);
         (page, daemon.by_status())
     });

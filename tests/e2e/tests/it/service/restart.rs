@@ -1,6 +1,15 @@
 //! A service that restarts: the same process at the same address, and nothing of a download is lost.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    io::{self, Read as _},
+    net::{Shutdown, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use e2e::{
     Home, Rpc, RpcError, Service, Svc, binary,
@@ -97,6 +106,59 @@ fn an_executable_that_does_not_start_is_refused_and_a_new_one_is_started() {
     assert_eq!(began(service.pid()), began_at);
     let started = fs::read_to_string(&log).expect("the new one was started");
     assert!(started.starts_with("--version\nserve\n"), "{started}");
+}
+
+/// Passes connections on to `address`, and hangs up on the second one when its request has come. Gives its own address,
+/// and how many came.
+fn start_front(address: &str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let own = listener.local_addr().expect("it listens").to_string();
+    let (address, came) = (address.to_owned(), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&came);
+    std::thread::spawn(move || -> io::Result<()> {
+        for near in listener.incoming() {
+            let near = near?;
+            if count.fetch_add(1, Ordering::Relaxed) == 1 {
+                let _request = (&near).read(&mut [0; 1 << 12])?;
+                continue;
+            }
+            let Ok(far) = TcpStream::connect(&address) else {
+                continue;
+            };
+            let (mut from, mut to) = (near.try_clone()?, far.try_clone()?);
+            std::thread::spawn(move || {
+                let copied = io::copy(&mut from, &mut to);
+                let _gone = to.shutdown(Shutdown::Write);
+                copied
+            });
+            let _copied = io::copy(&mut &far, &mut &near);
+            let _gone = near.shutdown(Shutdown::Both);
+        }
+        Ok(())
+    });
+    (own, came)
+}
+
+#[test]
+fn who_hangs_up_before_the_handshake_may_be_a_service_that_restarts() {
+    let home = Home::new();
+    let service = home.serve();
+    service.wait_until_ready();
+    let svc = |command: &str, address: &str| {
+        let url = format!("http://{address}");
+        Svc::new().args([command, "--url", &url]).env("SVC_TOKEN", KEY).run()
+    };
+    let (address, came) = start_front(service.address());
+    let run = svc("restart", &address);
+    run.assert_success();
+    assert!(came.load(Ordering::Relaxed) > 2, "nobody hung up: {run:?}");
+    for command in ["list", "ping"] {
+        let (address, _) = start_front(service.address());
+        drop(TcpStream::connect(&address).expect("it listens"));
+        let run = svc(command, &address);
+        assert_eq!(run.code, Some(5), "{run:?}");
+        assert!(run.stderr.contains("closed the connection"), "{run:?}");
+    }
 }
 
 #[test]
