@@ -377,16 +377,7 @@ impl Run {
                 () = tokio::time::sleep(GRACE) => {}
                 () = shared.stop.cancelled() => {}
             }
-            let Some(mut slot) = shared.try_slot(torrent) else {
-                return;
-            };
-            if slot.as_ref().is_some_and(|swarm| swarm.left_at == Some(left_at))
-                && let Some(swarm) = slot.take()
-            {
-                swarm.close().await;
-            }
-            drop(slot);
-            shared.forget_free_slots();
+            shared.release(torrent, |swarm| swarm.left_at == Some(left_at)).await;
         });
     }
 

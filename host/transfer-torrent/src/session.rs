@@ -19,8 +19,14 @@ use crate::{
     webseed::Webseeds,
 };
 
-/// The place of one torrent: runs of its task have it one after the other. What is in it was left by the last run.
-pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Swarm>>>;
+/// The place of one torrent.
+#[derive(Debug, Clone, Default)]
+struct Slot {
+    /// Runs of its task have it one after the other. What is in it was left by the last run.
+    swarm: Arc<tokio::sync::Mutex<Option<Swarm>>>,
+    /// Held while what was left is closed.
+    closing: Arc<tokio::sync::Mutex<()>>,
+}
 
 /// What all torrents share.
 #[derive(Debug)]
@@ -149,39 +155,39 @@ impl Shared {
 
     /// Waits for the place of a torrent.
     pub(crate) async fn slot(&self, torrent: InfoHash) -> OwnedMutexGuard<Option<Swarm>> {
-        let slot = Arc::clone(lock(&self.slots).entry(torrent).or_default());
+        let slot = Arc::clone(&lock(&self.slots).entry(torrent).or_default().swarm);
         slot.lock_owned().await
     }
 
-    /// The place of a torrent, if nothing has it.
-    pub(crate) fn try_slot(&self, torrent: InfoHash) -> Option<OwnedMutexGuard<Option<Swarm>>> {
-        let slot = Arc::clone(lock(&self.slots).get(&torrent)?);
-        slot.try_lock_owned().ok()
-    }
-
-    /// Closes the swarm that a finished run has left for one that seeds.
-    pub(crate) async fn release(&self, torrent: InfoHash) {
-        let Some(mut slot) = self.try_slot(torrent) else {
+    /// Closes the swarm that a finished run has left for one that seeds, if it is one that `is_meant`. Waits for one that is
+    /// closing already, which still writes its record; not for a run, which closes its own.
+    pub(crate) async fn release(&self, torrent: InfoHash, is_meant: impl FnOnce(&mut Swarm) -> bool) {
+        let Some(slot) = lock(&self.slots).get(&torrent).cloned() else {
             return;
         };
-        if let Some(swarm) = slot.take() {
+        let closing = slot.closing.lock().await;
+        if let Ok(mut place) = slot.swarm.try_lock()
+            && let Some(swarm) = place.take_if(is_meant)
+        {
             swarm.close().await;
         }
+        drop(closing);
         drop(slot);
         self.forget_free_slots();
     }
 
     /// Drops places that nothing has and nothing waits for.
     pub(crate) fn forget_free_slots(&self) {
-        lock(&self.slots)
-            .retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().map_or(true, |swarm| swarm.is_some()));
+        lock(&self.slots).retain(|_, Slot { swarm, .. }| {
+            Arc::strong_count(swarm) > 1 || swarm.try_lock().map_or(true, |swarm| swarm.is_some())
+        });
     }
 
     pub(crate) async fn shutdown(&self) {
         self.stop.cancel();
         let swarms: Vec<_> = lock(&self.slots).drain().map(|(_, slot)| slot).collect();
         for slot in swarms {
-            let left = slot.lock().await.take();
+            let left = slot.swarm.lock().await.take();
             if let Some(swarm) = left {
                 swarm.close().await;
             }
@@ -207,4 +213,28 @@ fn connections(settings: &Settings) -> Connections {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_closes_is_waited_for_and_a_run_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let shared = Shared::new(Config::new(home.path().join("torrents")).unwrap());
+        let torrent: InfoHash = "07".repeat(20).parse().unwrap();
+        let run = shared.slot(torrent).await;
+        assert_eq!(shared.release(torrent, |_| true).now_or_never(), Some(()));
+        drop(run);
+        drop(shared.slot(torrent).await);
+        let slot = lock(&shared.slots).entry(torrent).or_default().clone();
+        let closing = slot.closing.lock().await;
+        let mut released = Box::pin(shared.release(torrent, |_| true));
+        assert_eq!(released.as_mut().now_or_never(), None);
+        drop(closing);
+        assert_eq!(released.now_or_never(), Some(()));
+    }
 }

@@ -201,7 +201,7 @@ impl Torrents {
     /// Ends what a finished run has left for one that seeds, so that the files can be renamed.
     pub async fn release(&self, url: &SafeUrl) {
         if let Some(torrent) = Self::info_hash(url) {
-            self.0.release(torrent).await;
+            self.0.release(torrent, |_| true).await;
         }
     }
 

@@ -98,7 +98,7 @@ pub(crate) async fn leftovers(shared: &Shared, task: Discarded) -> Vec<PathBuf> 
         return Vec::new();
     };
     // A run that has the place closes its swarm itself. The engine asks again then, before anything is deleted.
-    shared.release(torrent).await;
+    shared.release(torrent, |_| true).await;
     let stored = shared.shelf.read(torrent).await.ok().flatten();
     let content = stored.map_or(Content::Hash(torrent), |metainfo| Content::Info(metainfo.info));
     let (records, stored) = (shared.config.directory.clone(), shared.shelf.path(torrent));
