@@ -32,7 +32,10 @@ impl Plugins {
                 match milestone {
                     Ok(Milestone::Task(reached, task)) => self.0.happened(reached, &task, &engine, &proxies),
                     Ok(Milestone::QueueDrained(_)) => {}
-                    Err(gap) => tracing::warn!(events = gap.0, "hooks of plugins are not told of all tasks"),
+                    Err(gap) if with_hooks(&self.0.registry.snapshot()).next().is_some() => {
+                        tracing::warn!(events = gap.0, "hooks of plugins are not told of all tasks");
+                    }
+                    Err(_) => {}
                 }
             }
         };
@@ -142,13 +145,18 @@ fn interested(snapshot: &Snapshot, url: &Url, event: manifest::HookEvent) -> Vec
             hook.matches.iter().any(|pattern| pattern.claims(url))
         }
     };
-    let plugins = snapshot.plugins.iter().filter(|(plugin, loaded)| {
-        let manifest = loaded.manifest.as_ref();
-        let hook = manifest.and_then(|manifest| manifest.capabilities.hook.as_ref());
-        let hook = hook.filter(|hook| hook.events.contains(&event) && loaded.status() == Status::Enabled);
-        hook.is_some_and(|hook| wants(plugin, hook))
-    });
+    let plugins = with_hooks(snapshot).filter(|(plugin, hook)| hook.events.contains(&event) && wants(plugin, hook));
     plugins.map(|(plugin, _)| plugin.clone()).collect()
+}
+
+/// The enabled plugins that have hooks.
+fn with_hooks(snapshot: &Snapshot) -> impl Iterator<Item = (&Identity, &manifest::Hook)> {
+    let plugins = snapshot.plugins.iter();
+    let enabled = plugins.filter(|(_, loaded)| loaded.status() == Status::Enabled);
+    enabled.filter_map(|(plugin, loaded)| {
+        let hook = loaded.manifest.as_ref()?.capabilities.hook.as_ref()?;
+        Some((plugin, hook))
+    })
 }
 
 fn call(task: &Task, event: manifest::HookEvent, proxies: Proxies) -> HookCall {
