@@ -156,7 +156,7 @@ async fn submit(client: &mut Client, url: String, file_name: String, handed: &mu
 async fn show_page(args: &OpenArgs, environment: &Environment) -> anyhow::Result<Exit> {
     let mut target = Arc::new(args.service.target(environment)?);
     let page = match page::address(&target, "").await {
-        Err(error) if is_away(&error) && can_start(&args.service, &target) => {
+        Err(error) if error.downcast_ref().is_some_and(is_away) && can_start(&args.service, &target) => {
             target = connect(&args.service, environment).await?.target;
             page::address(&target, "").await?
         }
@@ -177,11 +177,11 @@ fn open_page(url: &str) -> anyhow::Result<Child> {
     browser::open(url).with_context(|| format!("cannot open {url} in a browser"))
 }
 
-/// Whether nothing answers, so that a service may have to be started.
-fn is_away(error: &anyhow::Error) -> bool {
+/// Whether nothing answers, or what answered is ending, so that a service may have to be started.
+fn is_away(error: &RemoteError) -> bool {
     matches!(
-        error.downcast_ref::<RemoteError>(),
-        Some(RemoteError::Unreachable { .. } | RemoteError::NoKey { .. })
+        error,
+        RemoteError::Unreachable { .. } | RemoteError::NoKey { .. } | RemoteError::Closed { .. }
     )
 }
 
@@ -195,7 +195,7 @@ fn can_start(args: &ServiceArgs, target: &Target) -> bool {
 async fn connect(args: &ServiceArgs, environment: &Environment) -> anyhow::Result<Client> {
     let first = args.target(environment)?;
     match Client::connect(&first).await {
-        Err(RemoteError::Unreachable { .. } | RemoteError::NoKey { .. }) if can_start(args, &first) => {}
+        Err(error) if is_away(&error) && can_start(args, &first) => {}
         answer => return Ok(answer?),
     }
     let mut agent = start(args)?;
@@ -205,8 +205,7 @@ async fn connect(args: &ServiceArgs, environment: &Environment) -> anyhow::Resul
         // Where it listens is known only when it does.
         let failure = match Client::connect(&args.target(environment)?).await {
             Ok(client) => return Ok(client),
-            Err(error @ (RemoteError::Unreachable { .. } | RemoteError::NoKey { .. })) => error,
-            Err(error) if error.is_temporary() => error,
+            Err(error) if is_away(&error) || error.is_temporary() => error,
             Err(error) => return Err(error.into()),
         };
         if Instant::now() >= until {
