@@ -172,15 +172,17 @@ fn serve(accepted: Accepted, resources: &[Resource], log: &Log, tls: Option<&Arc
     let mut end = End::Close;
     let mut nth_on_connection = 0;
     while let Some(request) = Request::read(&mut wire, number, &log.tally) {
+        let found = resources.iter().find(|resource| resource.path() == request.path());
+        let found = found.map(|resource| (resource, resource.enter(&request)));
+        // Who waits for a request finds it counted among those that are answered.
         log.record(&request);
-        let Some(resource) = resources.iter().find(|resource| resource.path() == request.path()) else {
+        let Some((resource, entered)) = found else {
             let reply = Reply::text(404, "text/plain", "there is no such file\n");
             if wire.send(&request, &reply, &stop, &|| ()).is_err() || request.wants_close() {
                 return;
             }
             continue;
         };
-        let entered = resource.enter(&request);
         let served = log.served(resource.path());
         let visit = Visit {
             nth: entered.nth,
