@@ -96,3 +96,22 @@ fn a_hook_is_told_of_a_download_and_has_a_failed_one_tried_again() {
     let place = home.path().display().to_string();
     assert!(!json!(told).to_string().contains(&place), "where files are is not told");
 }
+
+#[test]
+fn without_a_plugin_that_has_hooks_many_tasks_at_once_cause_no_warning() {
+    let home = Home::new();
+    let service = home.serve();
+    service.wait_until_ready();
+    // More than the backlog of milestones has room for.
+    let requests: Vec<_> = (0..2000)
+        .map(|n| json!({"url": format!("http://192.0.2.1/{n}"), "startPaused": true}))
+        .collect();
+    let made = service
+        .rpc()
+        .call("daemon.task.createMany", &json!({ "requests": requests }))
+        .expect("they are added");
+    assert_eq!(made["taskIds"].as_array().map(Vec::len), Some(2000), "{made}");
+    let run = service.terminate();
+    assert_eq!(run.code, Some(0));
+    assert!(!run.stderr.contains("hooks of plugins"), "{}", run.stderr);
+}
