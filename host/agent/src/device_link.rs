@@ -24,6 +24,7 @@ use crate::{
         request::{self, Download},
     },
     daemon_link::daemon::Daemon,
+    projection::hub::Hub,
     settings::{
         config::{Config, Edition},
         file::SettingsFile,
@@ -156,8 +157,7 @@ impl Surroundings {
         if !Path::new(wanted).is_absolute() {
             return Ok(String::new());
         }
-        self.daemon.wait_for_start().await;
-        let save_dir = self.daemon.save_dir().map_err(unavailable)?;
+        let save_dir = self.daemon.known().await.map_err(unavailable)?.save_dir();
         let allowed = self.setting(SAVE_ROOTS);
         let roots: Vec<PathBuf> = std::iter::once(PathBuf::from(&save_dir))
             .chain(std::env::split_paths(&allowed).filter(|root| root.is_absolute()))
@@ -309,7 +309,7 @@ impl link::Service for Surroundings {
     }
 
     fn save_dir(&self) -> String {
-        self.daemon.save_dir().unwrap_or_default()
+        self.daemon.current().map(Hub::save_dir).unwrap_or_default()
     }
 
     fn interfaces(&self) -> Option<Vec<String>> {

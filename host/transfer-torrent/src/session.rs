@@ -229,7 +229,6 @@ mod tests {
         let run = shared.slot(torrent).await;
         assert_eq!(shared.release(torrent, |_| true).now_or_never(), Some(()));
         drop(run);
-        drop(shared.slot(torrent).await);
         let slot = lock(&shared.slots).entry(torrent).or_default().clone();
         let closing = slot.closing.lock().await;
         let mut released = Box::pin(shared.release(torrent, |_| true));

@@ -107,11 +107,6 @@ impl Daemon {
         }
     }
 
-    /// The default directory for downloads; empty until the daemon has reported its configuration.
-    pub(crate) fn save_dir(&self) -> Result<String, CallError> {
-        Ok(self.current()?.with_tasks(|daemon| daemon.stats().save_dir.clone()))
-    }
-
     /// Resolves once there is a session.
     pub(crate) async fn connected(&self) {
         let mut session = self.session.clone();

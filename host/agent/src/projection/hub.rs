@@ -153,6 +153,11 @@ impl Hub {
         read(&self.read().projection)
     }
 
+    /// The default directory for downloads; empty until the daemon has reported its configuration.
+    pub(crate) fn save_dir(&self) -> String {
+        self.with_tasks(|daemon| daemon.stats().save_dir.clone())
+    }
+
     /// Queues changes of the tasks until the subscriber drops the feed.
     pub(crate) fn subscribe(&self) -> Arc<Feed> {
         let feed = Arc::new(Feed::default());

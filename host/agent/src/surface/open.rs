@@ -21,7 +21,7 @@ pub(crate) async fn open(app: &App, is_own_user: bool, params: OpenTaskParams) -
         let message = "only programs of the user who runs this service, on its machine, may open files";
         return Err(RpcError::application(ErrorCode::Unsupported, message));
     }
-    let path = finished_file(app.daemon.known().await.map_err(RpcError::from)?, &params.task_id)?;
+    let path = finished_file(app.daemon.known().await?, &params.task_id)?;
     app.opener.open(path, params.reveal).await
 }
 

@@ -27,10 +27,10 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::{
     access::{self, key::KeyDigest, peer_user::Peer, session::Purpose},
-    daemon_link::questions::Subscription,
+    daemon_link::{daemon::Daemon, questions::Subscription},
     gate::sender::Sender as Client,
     projection::{
-        hub::{Hub, Reader},
+        hub::Reader,
         tasks::{Listing, Projection, beginning_with},
     },
     settings::{config::Edition, file::ChangeError, preference, schema},
@@ -261,11 +261,11 @@ impl Connection {
             Method::TaskOpen => return self.open_file(id, request),
             _ if method.is_agents_own() => self.own(method, request).await,
             Method::TaskList => {
-                let hub = known(&self.app).await?;
+                let hub = self.app.daemon.known().await?;
                 let list = hub.with_tasks(|daemon| daemon.list(head(id), "]}"));
                 return Ok(Answered::Listing(list.sparse(self.is_sparse)));
             }
-            _ => match read(&self.app, method, request).await? {
+            _ => match read(&self.app.daemon, method, request).await? {
                 Some(text) => return Ok(Answered::Text(text)),
                 None => return self.forward(id.clone(), method, request).await,
             },
@@ -414,12 +414,12 @@ impl Connection {
                 let FindTasksParams { prefixes } = request.params()?;
                 encode(&beginning_with(
                     &prefixes,
-                    known(&self.app).await?.with_tasks(Projection::ids),
+                    self.app.daemon.known().await?.with_tasks(Projection::ids),
                 ))
             }
             Method::ShowRun => {
                 let TaskIdParams { task_id } = request.params()?;
-                encode(&known(&self.app).await?.with_tasks(|daemon| daemon.run(&task_id)))
+                encode(&self.app.daemon.known().await?.with_tasks(|daemon| daemon.run(&task_id)))
             }
             Method::CaptureList => encode(&self.app.pending.list()),
             Method::CaptureResolve => {
@@ -446,24 +446,19 @@ enum Answered {
     Later,
 }
 
-/// The projection, if it is current.
-async fn known(app: &App) -> Result<&Hub, RpcError> {
-    app.daemon.known().await.map_err(RpcError::from)
-}
-
 /// Answers reads from the projection.
-async fn read(app: &App, method: Method, request: &Request) -> Result<Option<String>, RpcError> {
+async fn read(daemon: &Daemon, method: Method, request: &Request) -> Result<Option<String>, RpcError> {
     let text = match method {
         Method::TaskGet => {
             let TaskIdParams { task_id } = request.params()?;
-            let task = known(app).await?.with_tasks(|daemon| daemon.task(&task_id));
+            let task = daemon.known().await?.with_tasks(|tasks| tasks.task(&task_id));
             task.ok_or_else(|| RpcError::application(ErrorCode::NotFound, "not found"))?
         }
-        Method::QueueList => known(app).await?.with_tasks(|daemon| daemon.queues().to_owned()),
-        Method::GroupList => known(app).await?.with_tasks(|daemon| daemon.groups().to_owned()),
-        Method::PluginList => known(app).await?.with_tasks(|daemon| daemon.plugins().to_owned()),
-        Method::ConfigGet => known(app).await?.with_tasks(|daemon| daemon.config().to_owned()),
-        Method::SiteAuthList => known(app).await?.with_tasks(|daemon| daemon.sites().to_owned()),
+        Method::QueueList => daemon.known().await?.with_tasks(|tasks| tasks.queues().to_owned()),
+        Method::GroupList => daemon.known().await?.with_tasks(|tasks| tasks.groups().to_owned()),
+        Method::PluginList => daemon.known().await?.with_tasks(|tasks| tasks.plugins().to_owned()),
+        Method::ConfigGet => daemon.known().await?.with_tasks(|tasks| tasks.config().to_owned()),
+        Method::SiteAuthList => daemon.known().await?.with_tasks(|tasks| tasks.sites().to_owned()),
         _ => return Ok(None),
     };
     Ok(Some(text))

@@ -81,8 +81,7 @@ async fn accept(app: &App, sender: &Sender, mut download: Download) -> Ack {
 async fn confine(app: &App, download: &mut Download, visitor: &str) -> Result<(), Problem> {
     for request in download.requests() {
         if !request.save_dir.trim().is_empty() {
-            app.daemon.wait_for_start().await;
-            let save_dir = app.daemon.save_dir()?;
+            let save_dir = app.daemon.known().await?.save_dir();
             let checked = check_directory(request.save_dir.trim(), &save_dir);
             checked.map_err(|what| Problem::new(StatusCode::FORBIDDEN, format!("{KEY_FIRST}: without one, {what}")))?;
         }
