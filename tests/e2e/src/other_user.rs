@@ -3,7 +3,7 @@
 
 use std::{
     io,
-    net::{Shutdown, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
 };
 
 use rustix::{process::Uid, thread::set_thread_uid};
@@ -33,17 +33,7 @@ pub fn forward_once(address: &str) -> String {
     let address = address.to_owned();
     std::thread::spawn(move || -> io::Result<()> {
         let (near, _) = listener.accept()?;
-        let far = connect(&address);
-        let (mut from, mut to) = (near.try_clone()?, far.try_clone()?);
-        let requests = std::thread::spawn(move || {
-            let copied = io::copy(&mut from, &mut to);
-            let _gone = to.shutdown(Shutdown::Write);
-            copied
-        });
-        io::copy(&mut &far, &mut &near)?;
-        let _gone = near.shutdown(Shutdown::Both);
-        let _copied = requests.join();
-        Ok(())
+        support::tunnel(near, connect(&address))
     });
     own
 }

@@ -41,7 +41,7 @@ pub use ftp::{At, FTP_LOGIN, FtpSecurity, FtpServer, FtpSetting, Wrong};
 pub use ftp_cases::{FtpCase, FtpCheck, FtpScene, ftp_themes};
 pub use login_site::{Account, CdnWants, LoginSite, PasswordAs, SiteOptions};
 pub use origin::Origin;
-pub use proxy::{Proxied, Proxy};
+pub use proxy::{Proxied, Proxy, tunnel};
 pub use recorder::Seen;
 pub use reply::{Chunks, End, Framing, Head, Pace, Piece, Reply};
 pub use request::{Place, Request};

@@ -256,7 +256,7 @@ fn take_string(client: &mut TcpStream) -> io::Result<String> {
 }
 
 /// Copies both ways until both sides have said their last.
-fn tunnel(mut client: TcpStream, mut upstream: TcpStream) -> io::Result<()> {
+pub fn tunnel(mut client: TcpStream, mut upstream: TcpStream) -> io::Result<()> {
     let (mut from_client, mut to_upstream) = (client.try_clone()?, upstream.try_clone()?);
     std::thread::scope(|scope| {
         scope.spawn(move || {

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Read as _},
-    net::{Shutdown, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
     sync::{
         Arc,
@@ -122,17 +122,9 @@ fn start_front(address: &str) -> (String, Arc<AtomicUsize>) {
                 let _request = (&near).read(&mut [0; 1 << 12])?;
                 continue;
             }
-            let Ok(far) = TcpStream::connect(&address) else {
-                continue;
-            };
-            let (mut from, mut to) = (near.try_clone()?, far.try_clone()?);
-            std::thread::spawn(move || {
-                let copied = io::copy(&mut from, &mut to);
-                let _gone = to.shutdown(Shutdown::Write);
-                copied
-            });
-            let _copied = io::copy(&mut &far, &mut &near);
-            let _gone = near.shutdown(Shutdown::Both);
+            if let Ok(far) = TcpStream::connect(&address) {
+                support::tunnel(near, far)?;
+            }
         }
         Ok(())
     });
